@@ -1,0 +1,1 @@
+"""Contracts: what a skill must have produced before it is done."""

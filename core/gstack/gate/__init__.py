@@ -1,0 +1,1 @@
+"""The gate: whether a skill, subagent or typed command may be used."""

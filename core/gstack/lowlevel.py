@@ -1,0 +1,177 @@
+"""The few system calls, JSON functions and locks that the hook needs, without ``os`` or ``json``.
+
+Hand-written because importing costs what users feel: ``os`` adds 16 % and ``json`` (through ``re``) 120 % to the bare
+interpreter (docs/performance.md). On POSIX everything comes from the built-in ``posix`` module and from ``_json``,
+the C half of ``json``; where those are missing, the ordinary modules are used.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os as sys_os
+    from typing import Any
+else:
+    try:
+        import posix as sys_os
+    except ImportError:  # Windows
+        import os as sys_os
+
+POSIX: bool = getattr(sys_os, "name", "posix") == "posix"
+
+#: Largest part that is read or written at once, in bytes.
+CHUNK = 1 << 18
+
+
+def environ() -> "dict[str, str]":
+    """This process's environment as text (undecodable bytes become surrogates, as in ``os.environ``)."""
+    env: Any = sys_os.environ
+    out = {}
+    for key, value in env.items():
+        if isinstance(key, bytes):
+            key = key.decode("utf-8", "surrogateescape")
+            value = value.decode("utf-8", "surrogateescape")
+        out[key] = value
+    return out
+
+
+def join(*parts: str) -> str:
+    """Path parts joined by a slash (which Windows accepts as well)."""
+    return "/".join(part.rstrip("/") if part != "/" else "" for part in parts[:-1]) + "/" + parts[-1]
+
+
+def read_file(path: str, limit: int = -1) -> bytes:
+    """The bytes of a file, at most ``limit`` of them (-1: all). Raises OSError."""
+    fd = sys_os.open(path, sys_os.O_RDONLY | getattr(sys_os, "O_CLOEXEC", 0) | getattr(sys_os, "O_BINARY", 0))
+    try:
+        return read_fd(fd, limit)
+    finally:
+        sys_os.close(fd)
+
+
+def read_fd(fd: int, limit: int = -1) -> bytes:
+    """What is left to read of ``fd``, at most ``limit`` bytes (-1: all). Raises OSError."""
+    parts = []
+    left = limit
+    while limit < 0 or left > 0:
+        part = sys_os.read(fd, CHUNK if limit < 0 else min(CHUNK, left))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of ``data``. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        view = view[sys_os.write(fd, view) :]
+
+
+# -------------------------------------------------------------------------------------------------- json
+
+
+class _Scanner:
+    """The settings that the C scanner reads from its argument."""
+
+    strict = False
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: "dict[str, str]" = {}
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        return float(name.replace("Infinity", "inf"))
+
+
+try:
+    from _json import encode_basestring_ascii as _quote
+    from _json import make_scanner as _make_scanner
+
+    _scan = _make_scanner(_Scanner)
+except ImportError:  # another Python than CPython
+    _scan = None
+    _quote = None
+
+_SPACE = " \t\r\n"
+
+
+def scan_json(text: str, start: int = 0) -> "tuple[Any, int]":
+    """The first JSON value of ``text`` from ``start`` on, and where it ends. Raises ValueError."""
+    while start < len(text) and text[start] in _SPACE:
+        start += 1
+    if _scan is None:
+        from json import JSONDecoder
+
+        return JSONDecoder(strict=False).raw_decode(text, start)
+    try:
+        return _scan(text, start)  # type: ignore[no-any-return]
+    except StopIteration:
+        raise ValueError("no JSON value") from None
+
+
+def load_json(data: "bytes | str") -> "Any":
+    """One JSON document, a byte-order mark tolerated. Raises ValueError when it isn't just that."""
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    try:
+        value, end = scan_json(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    if text[end:].strip(_SPACE):
+        raise ValueError("text after the JSON document")
+    return value
+
+
+def dump_json(value: "Any") -> str:
+    """``value`` (dict, list, tuple, str, int, float, bool, None) as ASCII-only JSON on one line."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        if _quote is None:
+            from json import dumps
+
+            return dumps(value)
+        return _quote(value)  # type: ignore[no-any-return]
+    if isinstance(value, int):
+        return repr(int(value))
+    if isinstance(value, float):
+        return repr(value) if value == value and value not in (float("inf"), float("-inf")) else "null"
+    if isinstance(value, dict):
+        return "{" + ", ".join([dump_json(str(k)) + ": " + dump_json(v) for k, v in value.items()]) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join([dump_json(v) for v in value]) + "]"
+    raise TypeError("not plain data: " + type(value).__name__)
+
+
+# -------------------------------------------------------------------------------------------------- lock
+
+
+def lock_fd(fd: int, *, wait: bool) -> bool:
+    """Take the exclusive lock of an open file, for as long as it is open; False when another holds it (``wait=False``)."""
+    if POSIX:
+        import fcntl
+
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+        return True
+    import msvcrt
+    import time
+
+    while True:
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except OSError:
+            if not wait:
+                return False
+            time.sleep(0.02)
+        else:
+            return True

@@ -1,0 +1,1 @@
+"""Routing: which skill a prompt fits, and the hint that says so."""

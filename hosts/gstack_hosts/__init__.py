@@ -1,0 +1,1 @@
+"""The host adapters that come with gstack, one folder each."""

@@ -1,0 +1,1 @@
+"""The contract kinds, trigger scorer and gate resolver that come with gstack, one folder each."""
