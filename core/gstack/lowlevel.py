@@ -67,6 +67,50 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[sys_os.write(fd, view) :]
 
 
+def sha256(data: bytes) -> str:
+    """The SHA-256 of ``data`` in hexadecimal."""
+    try:
+        from _sha2 import sha256 as digest  # 3.12 and later
+    except ImportError:
+        try:
+            from _sha256 import sha256 as digest
+        except ImportError:
+            from hashlib import sha256 as digest
+    return digest(data).hexdigest()  # type: ignore[no-any-return,unused-ignore]
+
+
+def short_hash(text: str) -> str:
+    """A stable name of 16 hexadecimal digits for ``text`` (FNV-1a; not a cryptographic hash, but needs no import)."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode("utf-8", "surrogatepass"):
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
+
+
+def is_dir(path: str) -> bool:
+    """Whether ``path`` is a folder (links followed); False on any error."""
+    try:
+        return sys_os.stat(path).st_mode & 0o170000 == 0o040000
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: str) -> bool:
+    """Whether ``path`` is a regular file (links followed); False on any error."""
+    try:
+        return sys_os.stat(path).st_mode & 0o170000 == 0o100000
+    except (OSError, ValueError):
+        return False
+
+
+def parent(path: str) -> str:
+    """The folder that holds ``path``; ``path`` itself at the top."""
+    cut = max(path.rstrip("/\\").rfind("/"), path.rstrip("/\\").rfind("\\") if not POSIX else -1)
+    if cut < 0:
+        return "."
+    return path[:cut] if cut else "/"
+
+
 # -------------------------------------------------------------------------------------------------- json
 
 

@@ -124,6 +124,10 @@ class HostAdapter(Protocol):
         """What the host does with answers, as data: ``inject``, ``deny``, ``block_stop``, ``notice`` (each a form's name or
         ``none``), ``inject_limit`` (characters), ``escapes_markup``, ``crash_is`` (``open`` or ``closed``), ``evidence``."""
 
+    @property
+    def skill_variables(self) -> Sequence[str]:
+        """The environment variables that ``skill_places`` depends on."""
+
     def claims(self, env: Mapping[str, str], payload: Mapping[str, Any]) -> str:
         """``mine``, ``unsure`` or ``foreign``: a foreign payload is answered with nothing."""
 

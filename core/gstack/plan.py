@@ -1,0 +1,290 @@
+"""The plug-ins that a process may use, and one failure domain for each.
+
+Hot: imported by the hook, so builtins only. :mod:`gstack.plugins` finds the plug-ins and writes the plan with pluggy; here
+they are only imported and asked, each in isolation: one that raises, prints, exits or runs over its time costs only
+itself (design: "The four extension points").
+"""
+
+import sys
+from time import monotonic, time
+
+from gstack.lowlevel import POSIX, dump_json, join, load_json, read_file, sys_os
+from gstack.state import Lock, write_atomic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+#: What one call of an outside plug-in may take, in seconds.
+CALL_LIMIT = 0.3
+#: After so many overruns a plug-in is set aside until ``gstack plugins enable``.
+STRIKES = 3
+#: The distribution that the built-ins come from.
+OWN_DISTRIBUTION = "gstack-skills"
+
+
+class PluginFailed(Exception):
+    """A plug-in's call gave no result: ``name`` is the plug-in, ``what`` happened in a few words."""
+
+    def __init__(self, name: str, what: str, *, overran: bool = False) -> None:
+        super().__init__(f"{name}: {what}")
+        self.name = name
+        self.what = what
+        self.overran = overran
+
+
+class Overrun(BaseException):
+    """One call took longer than it may; a BaseException, so that a plug-in's ``except Exception`` doesn't eat it."""
+
+
+class Deadline(BaseException):
+    """The hook's own time is up."""
+
+
+class Alarm:
+    """The process's one interval timer: a deadline for all, and one for the call that is going on.
+
+    POSIX only: there the signal reaches even a running regular expression. Elsewhere, and outside the main thread,
+    nothing interrupts a call; the deadline is then only looked at between steps.
+    """
+
+    def __init__(self) -> None:
+        self.deadline: float | None = None
+        self.call: float | None = None
+        self._ready = False
+
+    def arm(self) -> None:
+        """Set the timer for the nearest of the two ends (none: switch it off)."""
+        if not POSIX:
+            return
+        import _signal
+
+        ends = [end for end in (self.deadline, self.call) if end is not None]
+        try:
+            if not self._ready and ends:
+                _signal.signal(_signal.SIGALRM, self._ring)
+                self._ready = True
+            if self._ready:
+                left = max(min(ends) - monotonic(), 0.0005) if ends else 0.0
+                # repeated, since a plug-in may swallow the first
+                _signal.setitimer(_signal.ITIMER_REAL, left, 0.05 if ends else 0.0)
+        except ValueError:  # not the main thread
+            return
+
+    def _ring(self, _signal_number: int, _frame: object) -> None:
+        now = monotonic()
+        if self.deadline is not None and now >= self.deadline:
+            if now >= self.deadline + 0.5:
+                sys_os._exit(0)  # whatever runs here swallows what it is told
+            raise Deadline
+        if self.call is not None and now >= self.call:
+            raise Overrun
+
+
+ALARM = Alarm()
+
+
+class _Sink:
+    """Stands in for standard output while a plug-in runs, and remembers that something was printed."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self) -> None:
+        self.used = False
+
+    def write(self, text: str) -> int:
+        self.used = self.used or bool(text)
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: float = CALL_LIMIT) -> "Any":
+    """Call a plug-in's function within ``limit`` seconds. Raises PluginFailed whatever it does wrong."""
+    kept, sink = sys.stdout, _Sink()
+    outer = ALARM.call
+    sys.stdout = sink  # type: ignore[assignment]
+    ALARM.call = monotonic() + limit
+    ALARM.arm()
+    try:
+        result = function(*args)
+    except Deadline:
+        raise
+    except Overrun:
+        raise PluginFailed(name, f"took longer than {limit:g} s", overran=True) from None
+    except SystemExit:
+        raise PluginFailed(name, "called sys.exit") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise PluginFailed(name, f"raised {type(error).__name__}: {_one_line(error)}") from error
+    finally:
+        ALARM.call = outer
+        ALARM.arm()
+        sys.stdout = kept
+    if sink.used:
+        raise PluginFailed(name, "printed to standard output")
+    return result
+
+
+def _one_line(error: BaseException) -> str:
+    try:
+        return " ".join(str(error).split())[:160]
+    except Exception:
+        return "(no text)"
+
+
+class Row:
+    """One usable plug-in of the plan."""
+
+    __slots__ = ("attr", "builtin", "dist", "folder", "group", "id", "module", "names", "version")
+
+    def __init__(self, *values: "Any") -> None:
+        (self.id, self.group, self.module, self.attr, self.dist, self.version, self.builtin, self.names, self.folder) = values
+
+
+class Plan:
+    """The usable plug-ins, in order; objects are made when they are asked for, once a process."""
+
+    def __init__(self, root: str, rows: "Sequence[Sequence[Any]]", disabled: "frozenset[str]" = frozenset()) -> None:
+        self.root = root
+        self.rows = [row for row in (Row(*values) for values in rows) if row.id not in disabled]
+        self.failures: list[PluginFailed] = []
+        self._objects: dict[tuple[str, str], list[object]] = {}
+        self._owner: dict[int, Row] = {}
+
+    def objects(self, group: str) -> "list[tuple[str, Any]]":
+        """Every object of a group with its plug-in's id. A plug-in that fails is left out and noted in ``failures``."""
+        return [(row.id, found) for row in self.rows if row.group == group for found in self._load(row)]
+
+    def get(self, group: str, name: str) -> "Any | None":
+        """The object of a group that goes by ``name``, importing only the plug-in that has it; None when there is none."""
+        for row in self.rows:
+            if row.group == group and name in row.names:
+                for found in self._load(row):
+                    if _name_of(found) == name:
+                        return found
+        return None
+
+    def call(self, owner: object, function: "Callable[..., Any]", *args: "Any") -> "Any":
+        """Call a method of the plug-in object ``owner``: an outside one in isolation, a built-in straight.
+
+        Raises PluginFailed; an overrun is remembered and counts as a strike.
+        """
+        row = self._owner.get(id(owner))
+        if row is None or row.builtin:
+            try:
+                return function(*args)
+            except Exception as error:
+                name = row.id if row else type(owner).__name__
+                raise self._note(PluginFailed(name, f"raised {type(error).__name__}: {_one_line(error)}")) from error
+        try:
+            return isolated(row.id, function, *args)
+        except PluginFailed as failed:
+            raise self._note(failed) from failed.__cause__
+
+    def _load(self, row: Row) -> "list[object]":
+        key = (row.group, row.id)
+        if key not in self._objects:
+            try:
+                if row.builtin:
+                    found = list(load_object(row.module, row.attr, row.group))
+                else:
+                    _reach(row.folder)
+                    found = list(isolated(row.id, load_object, row.module, row.attr, row.group, limit=1.0))
+            except PluginFailed as failed:
+                self._note(failed)
+                found = []
+            except Exception as error:
+                self._note(PluginFailed(row.id, f"raised {type(error).__name__}: {_one_line(error)}"))
+                found = []
+            self._objects[key] = found
+            for one in found:
+                self._owner[id(one)] = row
+        return self._objects[key]
+
+    def _note(self, failed: PluginFailed) -> PluginFailed:
+        self.failures.append(failed)
+        note_trouble(self.root, failed)
+        return failed
+
+
+def load_object(module: str, attr: str, group: str) -> "Any":
+    """Import a plug-in and call its hook for ``group``. Raises whatever it raises."""
+    __import__(module)
+    plugin: Any = sys.modules[module]
+    for part in attr.split(".") if attr else ():
+        plugin = getattr(plugin, part)
+    return getattr(plugin, group.replace(".", "_"))()
+
+
+def _reach(folder: str) -> None:
+    if folder and folder not in sys.path:
+        sys.path.append(folder)
+
+
+def _name_of(found: object) -> str:
+    return str(getattr(found, "name", None) or getattr(found, "id", ""))
+
+
+# ------------------------------------------------------------------------------- switched off and set aside
+
+
+def trouble_path(root: str) -> str:
+    """Where it stands which plug-ins are switched off, and what went wrong with which."""
+    return join(root, "plugins.json")
+
+
+def read_trouble(root: str) -> "dict[str, Any]":
+    """``{"disabled": [ids], "trouble": {id: {"what", "when", "overruns"}}}``; empty when there is none. Never raises."""
+    try:
+        data = load_json(read_file(trouble_path(root), 1 << 20))
+    except (OSError, ValueError):
+        return {"disabled": [], "trouble": {}}
+    data = data if isinstance(data, dict) else {}
+    disabled, trouble = data.get("disabled"), data.get("trouble")
+    return {
+        "disabled": [name for name in disabled if isinstance(name, str)] if isinstance(disabled, list) else [],
+        "trouble": {k: v for k, v in trouble.items() if isinstance(v, dict)} if isinstance(trouble, dict) else {},
+    }
+
+
+def change_trouble(root: str, change: "Callable[[dict[str, Any]], None]") -> None:
+    """Change that file under its lock. Raises OSError."""
+    with Lock(join(root, "plugins.lock"), timeout=0.3):
+        data = read_trouble(root)
+        change(data)
+        write_atomic(trouble_path(root), dump_json(data).encode("ascii") + b"\n")
+
+
+def note_trouble(root: str, failed: PluginFailed) -> None:
+    """Remember for ``gstack plugins list`` what a plug-in did. Never raises."""
+
+    def change(data: "dict[str, Any]") -> None:
+        entry = data["trouble"].setdefault(failed.name, {})
+        entry["what"] = failed.what
+        entry["when"] = int(time())
+        entry["overruns"] = int(entry.get("overruns") or 0) + (1 if failed.overran else 0)
+
+    try:
+        change_trouble(root, change)
+    except (OSError, ValueError, TypeError):
+        return
+
+
+def disabled_plugins(root: str, env: "Mapping[str, str]") -> "frozenset[str]":
+    """The plug-ins that are switched off: by ``plugins disable``, by ``GSTACK_DISABLED_PLUGINS``, or set aside."""
+    data = read_trouble(root)
+    aside = [n for n, entry in data["trouble"].items() if _count(entry.get("overruns")) >= STRIKES]
+    asked = env.get("GSTACK_DISABLED_PLUGINS", "").replace(",", " ").split()
+    return frozenset([*data["disabled"], *aside, *asked])
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0

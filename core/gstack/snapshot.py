@@ -1,0 +1,175 @@
+"""What the hook needs, compiled ahead: the plan of plug-ins and the index of skills.
+
+Hot: imported by the hook, so builtins only. Each file is ``marshal`` data (reading it needs no import) behind a header
+that names the Python and the gstack it was written by, is bound to the stamps of everything it was made from, and is
+only trusted when nobody else could have written it. A stale or missing one is rebuilt on the slow road
+(:mod:`gstack.snapshot_build`) in the same process; both roads give the same answer.
+"""
+
+import sys
+from marshal import dumps, loads
+from time import time_ns
+
+from gstack import __version__
+from gstack.lowlevel import POSIX, join, read_fd, short_hash, sys_os
+from gstack.plan import Plan, disabled_plugins
+from gstack.state import write_atomic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from gstack.config import Config
+
+    Stamp = tuple[int, int, int, int]
+
+#: Format of the files; a change makes older ones stale.
+FORMAT = 1
+#: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
+RACY_NS = 2_000_000_000
+
+_HEADER = f"gstack {FORMAT} {__version__} {sys.implementation.cache_tag}\n".encode()
+
+
+def stamp(path: str) -> "Stamp | None":
+    """What identifies the state of a file or folder: mtime and ctime in ns, size in bytes, inode. None: not there."""
+    try:
+        found = sys_os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+
+
+def fresh(stamps: "Iterable[tuple[str, Stamp | None]]", made: int) -> bool:
+    """Whether everything still has the stamp that it had when the snapshot was made (``made``: ns since the epoch)."""
+    limit = made - RACY_NS
+    # ctime can't be set by hand, so a file with a date in the future is no worry; on Windows it is the creation time
+    place = 1 if POSIX else 0
+    stat = sys_os.stat
+    for path, old in stamps:
+        try:
+            new = stat(path)
+        except (OSError, ValueError):
+            if old is not None:
+                return False
+            continue
+        if old is None or old[place] > limit or old[3] != new.st_ino or old[2] != new.st_size:
+            return False
+        if old[0] != new.st_mtime_ns or old[1] != new.st_ctime_ns:
+            return False
+    return True
+
+
+def read_blob(path: str) -> "Any | None":
+    """The data of a snapshot file; None when it is missing, cut off, of another Python or gstack, or writable by others."""
+    try:
+        fd = sys_os.open(path, sys_os.O_RDONLY | getattr(sys_os, "O_CLOEXEC", 0) | getattr(sys_os, "O_BINARY", 0))
+    except OSError:
+        return None
+    try:
+        status = sys_os.fstat(fd)
+        if POSIX and (status.st_uid != sys_os.geteuid() or status.st_mode & 0o022):
+            return None
+        data = read_fd(fd)
+    except OSError:
+        return None
+    finally:
+        sys_os.close(fd)
+    start = len(_HEADER) + 8
+    if not data.startswith(_HEADER) or int.from_bytes(data[len(_HEADER) : start], "little") != len(data) - start:
+        return None
+    try:
+        return loads(memoryview(data)[start:])
+    except (ValueError, EOFError, TypeError):
+        return None
+
+
+def write_blob(path: str, value: "Any") -> None:
+    """Write a snapshot file atomically. Raises OSError, or ValueError for what isn't plain data."""
+    data = dumps(value)
+    write_atomic(path, _HEADER + len(data).to_bytes(8, "little") + data)
+
+
+# -------------------------------------------------------------------------------------------------- plan
+
+
+def plan_path(root: str) -> str:
+    """Where the plan of plug-ins lies."""
+    return join(root, "snapshot", "plan")
+
+
+def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Plan:
+    """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in)."""
+    blob = read_blob(plan_path(root))
+    if not blob or blob["paths"] != list(paths) or not fresh(blob["stamps"], blob["made"]):
+        from gstack.snapshot_build import build_plan
+
+        blob = build_plan(root, paths)
+    return Plan(root, blob["rows"], disabled_plugins(root, env))
+
+
+# ------------------------------------------------------------------------------------------------- skills
+
+
+class SkillIndex:
+    """The skills that a session in one folder sees, compiled.
+
+    ``names`` maps each invocable name to its ``SKILL.md``; ``labels`` a frontmatter name to the invocable one where they
+    differ; ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set;
+    ``first_steps`` and ``sources`` are what their names say; ``scorers`` maps a scorer's name to its prepared index;
+    ``skipped`` is ``(path, reason)`` and ``shadowed`` is ``(path, by path)``.
+    """
+
+    __slots__ = (
+        "contracts", "first_steps", "labels", "names", "roots", "routing", "scorers", "shadowed", "skipped", "sources",
+    )  # fmt: skip
+
+    def __init__(self, data: "Mapping[str, Any]") -> None:
+        self.roots: list[str] = data["roots"]
+        self.names: dict[str, str] = data["names"]
+        self.labels: dict[str, str] = data["labels"]
+        self.contracts: dict[str, dict[str, Any]] = data["contracts"]
+        self.routing: dict[str, str] = data["routing"]
+        self.first_steps: dict[str, str] = data["first_steps"]
+        self.sources: dict[str, dict[str, str]] = data["sources"]
+        self.scorers: dict[str, Any] = data["scorers"]
+        self.skipped: list[tuple[str, str]] = data["skipped"]
+        self.shadowed: list[tuple[str, str]] = data["shadowed"]
+
+
+def index_path(root: str, host: str, variables: str, cwd: "str | None") -> str:
+    """Where the index lies for one host, the values of its ``skill_variables`` and one working folder."""
+    return join(root, "snapshot", "skills-" + short_hash(f"{host}\0{variables}\0{cwd or ''}"))
+
+
+def load_index(
+    root: str, host: "Any", env: "Mapping[str, str]", cwd: "str | None", config: "Config", plan: Plan
+) -> SkillIndex:
+    """The skill index for ``cwd``, from its snapshot or, when that is stale, made anew."""
+    path = index_path(root, host.id, "\0".join([env.get(name, "") for name in host.skill_variables]), cwd)
+    blob = read_blob(path)
+    settings = scorer_settings(config, plan)
+    if not blob or blob["settings"] != settings or not fresh(blob["stamps"], blob["made"]):
+        from gstack.snapshot_build import build_index
+
+        blob = build_index(path, root, host, env, cwd, config, plan, settings, old=blob)
+    return SkillIndex(blob["index"])
+
+
+def scorer_settings(config: "Config", plan: Plan) -> "list[Any]":
+    """What the prepared indexes depend on beside the skills: the scorers, their versions, the equivalents."""
+    from gstack.config import names
+
+    wanted = [config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]
+    rows = [
+        [row.id, row.version, *row.names]
+        for row in plan.rows
+        if row.group == "gstack.trigger_scorers" and any(name in row.names for name in wanted)
+    ]
+    return [wanted, rows, config.get("route_equivalents")]
+
+
+def now_ns() -> int:
+    """The time in ns; a function of its own so that tests can step the clock."""
+    return time_ns()

@@ -1,0 +1,159 @@
+"""Claude Code: payloads, transcript, settings and skills, one module each.
+
+Hot: the hook imports this module and ``payloads``; everything else is imported in the method that needs it.
+Facts: measured on Claude Code 2.1.332.
+"""
+
+from gstack.api import (
+    COMMAND_TYPED,
+    PROMPT_SUBMITTED,
+    SUBAGENT_ENDING,
+    TOOL_PROPOSED,
+    TURN_ENDING,
+    hookimpl,
+)
+from gstack_hosts.claude_code import payloads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from gstack.api import Answer, Event, Finding, HookEvent, Registration, Skill, SkillRoot
+    from gstack.protocols import HostAdapter, SettingsChange
+
+
+class ClaudeCode:
+    """The adapter object; see :class:`gstack.protocols.HostAdapter` for what each member is."""
+
+    id = "claude-code"
+    title = "Claude Code"
+    docs = "https://code.claude.com/docs/en/hooks"
+    skill_variables = ("CLAUDE_CONFIG_DIR", "HOME", "USERPROFILE")
+    events = {  # noqa: RUF012 - read only
+        "UserPromptSubmit": PROMPT_SUBMITTED,
+        "UserPromptExpansion": COMMAND_TYPED,
+        "PreToolUse": TOOL_PROPOSED,
+        "Stop": TURN_ENDING,
+        "SubagentStop": SUBAGENT_ENDING,
+    }
+    capabilities = {  # noqa: RUF012 - read only
+        "inject": "nested",
+        "inject_limit": 10_000,
+        "deny": "nested",
+        "block_stop": "flat",
+        "notice": "user",
+        "escapes_markup": False,
+        "crash_is": "open",
+        "native_cap": 8,
+        "active_flag": "stop_hook_active",
+        "evidence": "live, Claude Code 2.1.332, 2026-11-30",
+    }
+
+    def claims(self, env: "Mapping[str, str]", payload: "Mapping[str, Any]") -> str:
+        """``mine``, ``unsure`` or ``foreign``."""
+        return payloads.claims(env, payload)
+
+    def decode(self, payload: "Mapping[str, Any]", env: "Mapping[str, str]") -> "HookEvent | None":
+        """The payload in neutral words."""
+        return payloads.decode(payload, env)
+
+    def render(self, answer: "Answer", event: "HookEvent") -> bytes:
+        """Standard output for ``answer``."""
+        return payloads.render(answer, event)
+
+    def session_kind(self, env: "Mapping[str, str]") -> "str | None":
+        """``interactive`` or ``headless`` where Claude Code says so."""
+        return payloads.session_kind(env)
+
+    def read_transcript(self, path: str, *, max_bytes: int) -> "list[Event]":
+        """The whole transcript."""
+        from gstack_hosts.claude_code import transcript
+
+        return transcript.read_transcript(path, max_bytes=max_bytes)
+
+    def read_run(self, path: str, *, skills: "Collection[str]", max_bytes: int) -> "list[Event]":
+        """The part of the transcript from the last load of one of ``skills`` on."""
+        from gstack_hosts.claude_code import transcript
+
+        return transcript.read_run(path, skills=skills, max_bytes=max_bytes)
+
+    def transcripts(self, env: "Mapping[str, str]") -> "Iterable[str]":
+        """The transcripts on this machine, newest first."""
+        from gstack_hosts.claude_code import transcript
+
+        return transcript.transcripts(env)
+
+    def skill_places(
+        self, env: "Mapping[str, str]", cwd: "str | None"
+    ) -> "tuple[list[SkillRoot], list[str]]":
+        """The folders that skills are read from."""
+        from gstack_hosts.claude_code import skills
+
+        return skills.skill_places(env, cwd)
+
+    def skills_in(self, root: "SkillRoot") -> "list[tuple[str, str]]":
+        """The skills of one root."""
+        from gstack_hosts.claude_code import skills
+
+        return skills.skills_in(root)
+
+    def taken_names(self) -> "Collection[str]":
+        """Names that Claude Code's own commands have taken."""
+        from gstack_hosts.claude_code import skills
+
+        return skills.taken_names()
+
+    def load_phrase(self, skill: "Skill") -> str:
+        """How the model runs the skill."""
+        from gstack_hosts.claude_code import skills
+
+        return skills.load_phrase(skill)
+
+    def registrations(self, features: "Collection[str]") -> "list[Registration]":
+        """The entries that these features need."""
+        from gstack_hosts.claude_code import settings
+
+        return settings.registrations(features)
+
+    def settings_path(self, env: "Mapping[str, str]", project: "str | None") -> str:
+        """The settings file."""
+        from gstack_hosts.claude_code import settings
+
+        return settings.settings_path(env, project)
+
+    def plan_settings(
+        self,
+        wanted: "Sequence[Registration]",
+        launcher: str,
+        env: "Mapping[str, str]",
+        project: "str | None",
+    ) -> "SettingsChange":
+        """What the settings file must become."""
+        from gstack_hosts.claude_code import settings
+
+        return settings.plan_settings(wanted, launcher, env, project)
+
+    def apply_settings(self, change: "SettingsChange") -> None:
+        """Write a planned change."""
+        from gstack_hosts.claude_code import settings
+
+        settings.apply_settings(change)  # type: ignore[arg-type,unused-ignore]
+
+    def diagnose(
+        self,
+        wanted: "Sequence[Registration]",
+        launcher: str,
+        env: "Mapping[str, str]",
+        project: "str | None",
+    ) -> "list[Finding]":
+        """What is right and wrong with Claude Code's side."""
+        from gstack_hosts.claude_code import settings
+
+        return settings.diagnose(wanted, launcher, env, project)
+
+
+@hookimpl
+def gstack_host_adapters() -> "list[HostAdapter]":
+    """The Claude Code adapter."""
+    return [ClaudeCode()]
