@@ -1,0 +1,5 @@
+"""``python -m gstack`` is ``gstack``."""
+
+from gstack.cli import main
+
+raise SystemExit(main())
