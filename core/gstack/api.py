@@ -284,10 +284,11 @@ class Candidate(Value):
     ``score`` lies in 0..1; ``trigger`` is the phrase that scored; ``matched_words`` how many content words of it
     the prompt holds; ``phrase`` whether the whole phrase stood in the prompt; ``evidence`` the positions of the
     matched words in :func:`gstack.routing.words.tokens` of the prompt, ascending (empty: the scorer can't say, and
-    the guards of the decision that need positions are skipped).
+    the guards of the decision that need positions are skipped); ``equivalents`` how many of the matched words the
+    prompt holds only by another word of the same meaning.
     """
 
-    __slots__ = ("evidence", "matched_words", "phrase", "score", "skill", "trigger")
+    __slots__ = ("equivalents", "evidence", "matched_words", "phrase", "score", "skill", "trigger")
 
     def __init__(
         self,
@@ -298,6 +299,7 @@ class Candidate(Value):
         matched_words: int = 0,
         phrase: bool = False,
         evidence: "tuple[int, ...]" = (),
+        equivalents: int = 0,
     ) -> None:
         self.skill = skill
         self.score = score
@@ -305,6 +307,7 @@ class Candidate(Value):
         self.matched_words = matched_words
         self.phrase = phrase
         self.evidence = evidence
+        self.equivalents = equivalents
 
 
 # --------------------------------------------------------------------------------------------- contracts
