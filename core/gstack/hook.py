@@ -51,6 +51,7 @@ class HookContext:
         host: "Any",
         plan: "Plan",
         switch: "Switch",
+        project: "Config | None",
         started: float,
         deadline: float,
     ) -> None:
@@ -61,6 +62,7 @@ class HookContext:
         self.host = host
         self.plan = plan
         self.switch = switch
+        self.project = project
         self.launcher_dir = join(root, "bin")
         self.started = started
         self.deadline = deadline
@@ -168,7 +170,8 @@ class _Run:
     ) -> bytes:
         feature, module, log_name, seconds = FEATURES[event.kind]
         config = read_config(root)
-        found = switch(feature, env, config, project_config(root, event.cwd))
+        project = project_config(root, event.cwd)
+        found = switch(feature, env, config, project)
         if found.value == "off":
             if feature == "skill_routing":
                 reason = "config-unreadable" if found.source == "config unreadable" else "off"
@@ -178,7 +181,7 @@ class _Run:
         ALARM.deadline = deadline
         ALARM.arm()
         self.context = context = HookContext(
-            event, env, root, config, host, plan, found, self.started, deadline
+            event, env, root, config, host, plan, found, project, self.started, deadline
         )
         __import__(module)
         answer: Answer = sys.modules[module].answer(context)
@@ -252,9 +255,19 @@ def _document(data: bytes) -> "Any":
         return None
 
 
-def run_from_cli(host: str, env: "Mapping[str, str]") -> None:
-    """What the registered launcher does, for ``gstack hook HOST``: ends the process with exit code 0."""
-    main([host], state_root(env), [path for path in sys.path if path])
+def run_from_cli(arguments: "Sequence[str]", env: "Mapping[str, str]") -> None:
+    """What the registered launcher does, for ``gstack hook HOST [EVENT]``: ends the process with exit code 0."""
+    from gstack.launcher import import_paths
+
+    main(arguments, state_root(env), import_paths())
+
+
+def console() -> None:
+    """The console script ``gstack-hook``, which is what is registered on Windows."""
+    try:
+        run_from_cli(sys.argv[1:], environ())
+    except BaseException:
+        sys_os._exit(0)
 
 
 __all__ = ["FEATURES", "HookContext", "load_json", "main", "read_payload", "run_from_cli"]

@@ -197,7 +197,7 @@ class Plan:
                     found = list(load_object(row.module, row.attr, row.group))
                 else:
                     _reach(row.folder)
-                    found = list(isolated(row.id, load_object, row.module, row.attr, row.group, limit=1.0))
+                    found = list(isolated(row.id, load_object, row.module, row.attr, row.group))
             except PluginFailed as failed:
                 self._note(failed)
                 found = []

@@ -102,11 +102,17 @@ def plan_path(root: str) -> str:
 def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Plan:
     """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in)."""
     blob = read_blob(plan_path(root))
-    if not blob or blob["paths"] != list(paths) or not fresh(blob["stamps"], blob["made"]):
+    disabled = disabled_plugins(root, env)
+    if (
+        not blob
+        or blob["paths"] != list(paths)
+        or blob["disabled"] != sorted(disabled)
+        or not fresh(blob["stamps"], blob["made"])
+    ):
         from gstack.snapshot_build import build_plan
 
-        blob = build_plan(root, paths)
-    return Plan(root, blob["rows"], disabled_plugins(root, env))
+        blob = build_plan(root, paths, disabled)
+    return Plan(root, blob["rows"], disabled)
 
 
 # ------------------------------------------------------------------------------------------------- skills

@@ -1,0 +1,123 @@
+"""The command ``gstack``: one typer app, one module a command group, each thin over the feature's own functions.
+
+:func:`main` turns every known error into one line ``<code word>: <message>`` on standard error and its exit code;
+``--debug`` adds the traceback.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gstack.errors import ContractUsage, GstackError, RouteUsage, StateError, UsageError
+
+#: Flags of setup that may stand without a value.
+_BARE_FLAGS = ("--skill-routing", "--skill-contracts", "--gate")
+
+#: Groups whose wrong usage has a code word, or an exit code, of its own.
+_USAGE: dict[str, type[GstackError]] = {"route": RouteUsage, "contract": ContractUsage, "gate": StateError}
+
+
+def build_app() -> Any:
+    """The typer app with every command group."""
+    from gstack.cli.app import app
+
+    return app
+
+
+def main(arguments: Sequence[str] | None = None, *, name: str = "gstack") -> int:
+    """Run the command line; the exit code (0 to 6, see docs/reference/exit-codes.md). 130 after Ctrl-C."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    if args[:1] == ["hook"]:
+        from gstack.hook import run_from_cli
+
+        run_from_cli(args[1:], dict(os.environ))
+    debug = "--debug" in args
+    if debug:
+        args.remove("--debug")
+    _utf8_streams()
+    try:
+        return _run(args, name)
+    except GstackError as error:
+        return _report(error, debug)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ngstack: interrupted\n")
+        return 130
+    except BrokenPipeError:
+        # the reader went away (`gstack … | head`); nothing is left to say, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        return _report(_unexpected(error), debug)
+
+
+def _run(args: list[str], name: str) -> int:
+    import typer
+
+    usage_error: Any = typer.BadParameter.__bases__[0]
+    click_error: Any = usage_error.__bases__[0]
+    try:
+        done = build_app()(args=_normalise(args), prog_name=name, standalone_mode=False)
+    except usage_error as error:
+        group = args[0] if args else ""
+        known = _USAGE.get(group, UsageError)
+        made = known(" ".join(error.format_message().split()), hint=f"see gstack {group} --help".replace("  ", " "))
+        if known is StateError:
+            made.code = UsageError.code
+        raise made from error
+    except click_error as error:
+        raise GstackError(error.format_message()) from error
+    except typer.Exit as done_early:
+        return int(done_early.exit_code)
+    except typer.Abort:
+        return 130
+    return done if isinstance(done, int) else 0
+
+
+def _normalise(args: list[str]) -> list[str]:
+    """``--gate`` alone means ``--gate=on`` (switches S1)."""
+    if args[:1] != ["setup"]:
+        return args
+    return [arg + "=on" if arg in _BARE_FLAGS else arg for arg in args]
+
+
+def _report(error: GstackError, debug: bool) -> int:
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    hint = f" ({error.hint})" if error.hint else ""
+    sys.stderr.write(f"{error.code}: {error.message}{hint}\n")
+    return error.exit_code
+
+
+def _unexpected(error: Exception) -> GstackError:
+    if isinstance(error, OSError):
+        where = error.filename or "a file"
+        return StateError(f"{where}: {error.strerror or type(error).__name__}")
+    what = " ".join(str(error).split())[:300]
+    return GstackError(f"unexpected {type(error).__name__}: {what}", hint="run again with --debug and report it")
+
+
+def _utf8_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace")
+
+
+def config_main() -> int:
+    """``gstack-config`` is ``gstack config``."""
+    return main(["config", *sys.argv[1:]])
+
+
+def route_main() -> int:
+    """``gstack-skill-route`` is ``gstack route``."""
+    return main(["route", *sys.argv[1:]])
+
+
+def contract_main() -> int:
+    """``gstack-skill-contract`` is ``gstack contract``."""
+    return main(["contract", *sys.argv[1:]])

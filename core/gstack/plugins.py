@@ -1,0 +1,221 @@
+"""The plug-in manager: find, check with pluggy, load, isolate and list plug-ins.
+
+Cold: used by the command line and by the hook's slow road. The hook itself uses the plan that
+:func:`plan_rows` gives (see :mod:`gstack.plan`).
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pluggy
+
+from gstack import hookspecs
+from gstack.entrypoints import Found, current_paths, find, import_folders, locate
+from gstack.plan import STRIKES, PluginFailed, disabled_plugins, isolated, load_object, read_trouble
+
+#: What importing and asking a plug-in may take when it is looked at, in seconds.
+LOOK_LIMIT = 5.0
+
+
+class Status:
+    """One plug-in as ``gstack plugins list`` shows it.
+
+    ``state`` is ``ok``, ``disabled``, ``set aside``, ``incompatible``, ``conflict``, ``refused`` or ``failed``; ``why`` says
+    more; ``names`` are those of its objects; ``in_hook`` is False when only an import hook can find it; ``folder`` is
+    the one it is imported from; ``trouble`` is the last thing that it did wrong in a hook.
+    """
+
+    __slots__ = ("folder", "found", "in_hook", "names", "overran", "state", "trouble", "why")
+
+    def __init__(self, found: Found, state: str = "ok", why: str = "") -> None:
+        self.found = found
+        self.state = state
+        self.why = why
+        self.names: list[str] = []
+        self.folder = ""
+        self.in_hook = True
+        self.overran = False
+        self.trouble = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts with stable keys, for ``--json``."""
+        return {
+            "id": self.found.id,
+            "group": self.found.group,
+            "distribution": self.found.dist,
+            "version": self.found.version,
+            "module": self.found.module,
+            "state": self.state,
+            "why": self.why,
+            "names": self.names,
+            "in_hook": self.in_hook,
+            "trouble": self.trouble,
+        }
+
+
+def survey(
+    root: str,
+    env: Mapping[str, str],
+    *,
+    paths: Sequence[str] | None = None,
+    group: str | None = None,
+    limit: float = LOOK_LIMIT,
+) -> list[Status]:
+    """Every installed plug-in (of ``group``), imported and asked, each in its own failure domain and ``limit`` (seconds).
+
+    One that is switched off is listed but not imported.
+    """
+    paths = current_paths() if paths is None else paths
+    folders = import_folders(paths)
+    statuses = [Status(found) for found in find(paths) if group in (None, found.group)]
+    _mark_disabled(statuses, root, env)
+    _refuse_names(statuses)
+    owners: dict[tuple[str, str], Status] = {}
+    for status in statuses:
+        status.folder = locate(status.found.module, folders) or ""
+        status.in_hook = bool(status.folder)
+        if status.state == "ok":
+            _look(status, limit)
+        if status.state == "ok":
+            _claim_names(status, owners)
+        if not status.in_hook and status.state == "ok":
+            status.why = "not loadable in the hook: only an import hook finds it; install it without -e, or with a plain path"
+    return statuses
+
+
+def plan_rows(statuses: Sequence[Status]) -> list[tuple[Any, ...]]:
+    """The rows of :class:`gstack.plan.Plan` for the plug-ins that work in the hook."""
+    return [
+        (
+            status.found.id,
+            status.found.group,
+            status.found.module,
+            status.found.attr,
+            status.found.dist,
+            status.found.version,
+            status.found.builtin,
+            tuple(status.names),
+            status.folder,
+        )
+        for status in statuses
+        if status.state == "ok" and status.in_hook
+    ]
+
+
+def _mark_disabled(statuses: list[Status], root: str, env: Mapping[str, str]) -> None:
+    data = read_trouble(root)
+    off = disabled_plugins(root, env)
+    for status in statuses:
+        entry = data["trouble"].get(status.found.id, {})
+        status.trouble = str(entry.get("what") or "")
+        if status.found.id in off:
+            aside = int(entry.get("overruns") or 0) >= STRIKES and status.found.id not in data["disabled"]
+            status.state = "set aside" if aside else "disabled"
+            status.why = f"overran its time {STRIKES} times" if aside else "switched off"
+
+
+def _refuse_names(statuses: list[Status]) -> None:
+    """Unprefixed names belong to the built-ins; an id has one owner in its group."""
+    owners: dict[tuple[str, str], Status] = {}
+    for status in statuses:
+        found = status.found
+        key = (found.group, found.id)
+        first = owners.setdefault(key, status)
+        if first is not status:
+            status.state = "conflict"
+            status.why = f"{found.dist} and {first.found.dist} both call it {found.id}; {first.found.dist} has it"
+        elif not found.builtin and "." not in found.id:
+            status.state = "refused"
+            status.why = "an outside plug-in's name needs a vendor prefix: vendor." + found.id
+
+
+def _look(status: Status, limit: float) -> None:
+    """Import the plug-in, let pluggy check it, ask it for its objects."""
+    try:
+        objects = isolated(status.found.id, _inspect, status, limit=LOOK_LIMIT if status.found.builtin else limit)
+    except PluginFailed as failed:
+        status.state = "failed"
+        status.why = failed.what
+        status.overran = failed.overran
+        return
+    if status.state == "ok":
+        try:
+            status.names = isolated(status.found.id, _names_of, objects, status.found.group)
+        except PluginFailed as failed:
+            status.state = "failed"
+            status.why = failed.what
+
+
+def _inspect(status: Status) -> list[Any]:
+    found = status.found
+    if status.folder and status.folder not in sys.path:
+        sys.path.append(status.folder)
+    __import__(found.module)
+    plugin: Any = sys.modules[found.module]
+    for part in found.attr.split(".") if found.attr else ():
+        plugin = getattr(plugin, part)
+    wanted = getattr(plugin, "GSTACK_API", hookspecs.GSTACK_API)
+    if wanted != hookspecs.GSTACK_API:
+        status.state = "incompatible"
+        status.why = f"it was written for GSTACK_API {wanted}, this gstack has {hookspecs.GSTACK_API}"
+        return []
+    problem = pluggy_problem(plugin, found.group)
+    if problem:
+        status.state = "failed"
+        status.why = problem
+        return []
+    return list(load_object(found.module, found.attr, found.group))
+
+
+def pluggy_problem(plugin: object, group: str) -> str:
+    """What pluggy finds wrong with a plug-in for ``group``, in one line; ``""`` when nothing."""
+    manager = pluggy.PluginManager("gstack")
+    manager.add_hookspecs(hookspecs)
+    try:
+        name = manager.register(plugin)
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        return " ".join(str(error).split())
+    hook = hookspecs.GROUPS[group]
+    ours = [impl for impl in getattr(manager.hook, hook).get_hookimpls() if impl.plugin_name == name]
+    if not ours:
+        return f"it has no function {hook} marked with gstack.api.hookimpl"
+    if any(impl.hookwrapper or impl.wrapper for impl in ours):
+        return f"{hook} is a wrapper; wrappers are refused"
+    return ""
+
+
+def _names_of(objects: Sequence[Any], group: str) -> list[str]:
+    word = "id" if group == "gstack.host_adapters" else "name"
+    names = []
+    for one in objects:
+        name = getattr(one, word)
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"an object's {word} is no text")
+        names.append(name)
+    return names
+
+
+def _claim_names(status: Status, owners: dict[tuple[str, str], Status]) -> None:
+    for name in status.names:
+        first = owners.setdefault((status.found.group, name), status)
+        if first is not status:
+            status.state = "conflict"
+            status.why = f"{status.found.dist} and {first.found.dist} both have {name}; {first.found.dist} keeps it"
+        elif not status.found.builtin and "." not in name:
+            status.state = "refused"
+            status.why = f"the name {name} needs a vendor prefix: vendor.{name}"
+
+
+def stamped_files(paths: Sequence[str], statuses: Sequence[Status]) -> list[str]:
+    """The files and folders whose change makes a plan stale."""
+    files = [path for path in dict.fromkeys(paths) if path]
+    for status in statuses:
+        files.append(os.path.join(status.found.metadata, "entry_points.txt"))
+        module = sys.modules.get(status.found.module)
+        origin = getattr(module, "__file__", None)
+        if origin and not status.found.builtin:
+            files.append(origin)
+    return list(dict.fromkeys(files))

@@ -1,0 +1,216 @@
+"""``gstack setup`` and ``gstack uninstall``: what is registered with a host, and what is taken away again. Cold.
+
+Order: read and check everything, write the launcher and run it, store the flags, then change the host's settings file
+in one atomic write. Whatever can't be read or parsed ends it before anything was changed (switches S1, S2).
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from gstack.config import KEYS, SWITCHES, Config, Switch, switch, switch_word
+from gstack.config_edit import readable, set_key
+from gstack.errors import CheckFailed, StateError, UsageError
+from gstack.launcher import import_paths, launcher_path, try_launcher, write_launchers
+from gstack.plan import disabled_plugins
+from gstack.snapshot import load_plan
+
+_SAYS = {
+    "skill_routing": "skill routing: names the skill that fits a prompt",
+    "skill_contracts": "skill contracts: hold a stop once when a skill's outputs are missing",
+    "gate": "gate: checks each use of a skill, subagent or typed command against the policy",
+}
+
+
+class Flags:
+    """What was asked on the command line: a value for each switch (None: not asked), and the rest."""
+
+    def __init__(
+        self,
+        switches: Mapping[str, str | None],
+        *,
+        no_team: bool = False,
+        project: str | None = None,
+        dry_run: bool = False,
+        host: str = "claude-code",
+    ) -> None:
+        self.switches = switches
+        self.no_team = no_team
+        self.project = project
+        self.dry_run = dry_run
+        self.host = host
+
+
+class Outcome:
+    """What setup did: ``lines`` for people, ``warnings`` for standard error, ``diff`` of the settings file, the switches."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.warnings: list[str] = []
+        self.diff = ""
+        self.changed = False
+        self.switches: dict[str, Switch] = {}
+
+
+def find_host(root: str, env: Mapping[str, str], name: str) -> Any:
+    """The adapter of a host. Raises UsageError when none is installed under that name."""
+    plan = load_plan(root, import_paths(), env)
+    host = plan.get("gstack.host_adapters", name)
+    if host is None:
+        known = sorted(n for row in plan.rows if row.group == "gstack.host_adapters" for n in row.names)
+        raise UsageError(f"no host adapter is called {name!r}", hint="installed: " + (", ".join(known) or "none"))
+    return host
+
+
+def resolve(flags: Flags, env: Mapping[str, str], config: Config, outcome: Outcome) -> dict[str, Switch]:
+    """Each switch for this run: flag, environment, configuration, default. A value that is none warns (switches S1)."""
+    found = {}
+    for name in SWITCHES:
+        asked = flags.switches.get(name)
+        variable = KEYS[name][2]
+        if asked is not None:
+            word = switch_word(asked)
+            if word is None:
+                outcome.warnings.append(
+                    f"--{name.replace('_', '-')}={asked}: not on, off or observe; the default ({KEYS[name][1]}) is used "
+                    "for this run and nothing is saved"
+                )
+            found[name] = Switch(word, "flag") if word else Switch(KEYS[name][1], "default")
+            continue
+        said = env.get(variable, "")
+        if said.strip() and switch_word(said) is None:
+            outcome.warnings.append(f"{variable} is not on, off or observe; the default is used")
+        found[name] = switch(name, env, config)
+        if config.has(name) and switch_word(config.get(name)) is None and not said.strip():
+            outcome.warnings.append(f"{config.path}: {name} is not on, off or observe; the default is used")
+    return found
+
+
+def run_setup(root: str, env: Mapping[str, str], flags: Flags) -> Outcome:
+    """Register what is on, take away what is off. Raises UsageError, StateError, SettingsError, CheckFailed."""
+    outcome = Outcome()
+    config = readable(root)
+    host = find_host(root, env, flags.host)
+    outcome.switches = resolve(flags, env, config, outcome)
+    features = [
+        name
+        for name in SWITCHES
+        if outcome.switches[name].value != "off" and not (flags.no_team and name != "gate")
+    ]
+    launcher = launcher_path(root)
+    change = host.plan_settings(host.registrations(features), launcher, env, flags.project)
+    outcome.diff = _diff(change)
+    outcome.changed = change.before != change.after
+    _warn_about_places(root, flags, outcome)
+    if flags.dry_run:
+        return outcome
+    _save_flags(root, flags)
+    if features:
+        _prepare(root, env, launcher)
+    if outcome.changed:
+        host.apply_settings(change)
+    _describe(change, features, outcome)
+    return outcome
+
+
+def _diff(change: Any) -> str:
+    from gstack.jsonfile import diff
+
+    return diff(change)
+
+
+def _save_flags(root: str, flags: Flags) -> None:
+    for name, asked in flags.switches.items():
+        if asked is not None and switch_word(asked) is not None:
+            set_key(root, name, asked)
+
+
+def _prepare(root: str, env: Mapping[str, str], launcher: str) -> None:
+    """Write the launcher, compile what it needs, and run it before anything names it."""
+    from gstack.plugins import LOOK_LIMIT
+    from gstack.snapshot_build import build_plan
+
+    try:
+        write_launchers(root)
+    except OSError as error:
+        raise StateError(f"{launcher} can't be written: {error.strerror}") from error
+    compile_hot()
+    build_plan(root, import_paths(), disabled_plugins(root, env), limit=LOOK_LIMIT)
+    problem = try_launcher(launcher)
+    if problem:
+        raise CheckFailed(problem, hint="nothing was registered")
+
+
+def compile_hot() -> None:
+    """Byte-compile gstack's own packages where their folder lets us: without it every hook would compile them."""
+    import compileall
+    import importlib.util
+    import sys
+
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        for package in ("gstack", "gstack_plugins", "gstack_hosts"):
+            spec = importlib.util.find_spec(package)
+            for folder in (spec.submodule_search_locations or []) if spec else []:
+                compileall.compile_dir(folder, quiet=2, maxlevels=4)
+    finally:
+        sys.dont_write_bytecode = kept
+
+
+def _describe(change: Any, features: list[str], outcome: Outcome) -> None:
+    added = {registration.feature for registration in change.added}
+    for name in features:
+        if name in added:
+            mode = " (observe: decides and logs, never acts)" if outcome.switches[name].value == "observe" else ""
+            outcome.lines.append(f"registered {_SAYS[name]}{mode}")
+    outcome.lines += [f"removed {line}" for line in change.removed]
+    if outcome.changed:
+        outcome.lines.append(f"wrote {change.path}")
+
+
+def _warn_about_places(root: str, flags: Flags, outcome: Outcome) -> None:
+    """What is registered should outlive this session (gstack-facts F1): say so when it may not."""
+    import sys
+
+    temporary = os.path.realpath(tempfile.gettempdir()) + os.sep
+    for what, path in (("this Python", sys.prefix), ("the state folder", root)):
+        if os.path.realpath(path).startswith(temporary):
+            outcome.warnings.append(f"{what} lies in a temporary folder ({path}); the hooks go silent when it is deleted")
+    if flags.project:
+        outcome.warnings.append(
+            "project settings are read only by sessions that start in that very folder; the user file is the dependable place"
+        )
+
+
+def run_uninstall(
+    root: str, env: Mapping[str, str], *, host: str, project: str | None, dry_run: bool, force: bool
+) -> Outcome:
+    """Take every registration away, then the launchers and snapshots; configuration, logs and records stay.
+
+    Registrations go first, so that nothing is left that names a missing file (gstack-facts F8).
+    """
+    from gstack.gate.lock import leave_gate
+
+    outcome = Outcome()
+    adapter = find_host(root, env, host)
+    change = adapter.plan_settings([], launcher_path(root), env, project)
+    outcome.diff = _diff(change)
+    outcome.changed = change.before != change.after
+    if dry_run:
+        return outcome
+    leave_gate(root, "off", env, force=force, how="uninstall")
+    if outcome.changed:
+        adapter.apply_settings(change)
+    outcome.lines += [f"removed {line}" for line in change.removed]
+    if not project:
+        _remove_generated(root)
+    outcome.lines.append(f"kept the configuration, logs and records in {root}")
+    return outcome
+
+
+def _remove_generated(root: str) -> None:
+    import shutil
+
+    for name in ("bin", "snapshot"):
+        shutil.rmtree(os.path.join(root, name), ignore_errors=True)

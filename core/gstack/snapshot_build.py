@@ -1,0 +1,185 @@
+"""The slow road: makes the plan of plug-ins and the index of skills anew and stores them.
+
+Cold, but run inside the hook's process when a snapshot is stale, so imports are chosen with care: a changed skill
+costs PyYAML, not pluggy. Both roads decide with the same code on the same data; a property test holds that.
+"""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from gstack.config import Config, names
+from gstack.lowlevel import join
+from gstack.plan import CALL_LIMIT, Plan, PluginFailed, note_trouble
+from gstack.snapshot import now_ns, plan_path, read_blob, stamp, write_blob
+
+#: How many skill indexes are kept: one for each folder that sessions run in.
+KEEP = 64
+
+
+def build_plan(
+    root: str, paths: Sequence[str], disabled: Collection[str], *, limit: float = CALL_LIMIT
+) -> dict[str, Any]:
+    """The plan for these import folders, written to its snapshot when the state folder lets it.
+
+    ``limit`` is what looking at one outside plug-in may take, in seconds. A plan that lacks a plug-in only because it was
+    slow this once isn't stored.
+    """
+    from gstack.plugins import plan_rows, stamped_files, survey
+
+    made = now_ns()
+    statuses = survey(root, {"GSTACK_DISABLED_PLUGINS": ",".join(disabled)}, paths=paths, limit=limit)
+    for status in statuses:
+        if status.state == "failed":
+            note_trouble(root, PluginFailed(status.found.id, status.why, overran=status.overran))
+    blob = {
+        "made": made,
+        "paths": list(paths),
+        "disabled": sorted(disabled),
+        "rows": plan_rows(statuses),
+        "stamps": [(path, stamp(path)) for path in stamped_files(paths, statuses)],
+    }
+    if not any(status.overran for status in statuses):
+        _store(plan_path(root), blob)
+    return blob
+
+
+def build_index(
+    path: str,
+    root: str,
+    host: Any,
+    env: Mapping[str, str],
+    cwd: str | None,
+    config: Config,
+    plan: Plan,
+    settings: Sequence[Any],
+    *,
+    old: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """The skill index for one folder, written to its snapshot when the state folder lets it.
+
+    What was parsed before and hasn't changed is taken from the older snapshot.
+    """
+    from gstack.inventory import load_skills
+    from gstack.trust import trusted_overlay
+
+    made = now_ns()
+    source = path + ".parsed"
+    known = read_blob(source) if old is not None else None
+    overlay, overlay_files = trusted_overlay(root, cwd)
+    inventory = load_skills(
+        host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known)
+    )
+    depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
+    blob = {
+        "made": made,
+        "settings": list(settings),
+        "stamps": _stamps(inventory, depends),
+        "index": _index(inventory, config, plan),
+    }
+    _store(path, blob)
+    _store(source, _pack(inventory.known))
+    _prune(os.path.dirname(path))
+    return blob
+
+
+def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
+    skills = inventory.skills
+    return {
+        "roots": [root.path for root in inventory.roots],
+        "names": {skill.name: skill.path for skill in skills},
+        "labels": {skill.label: skill.name for skill in reversed(skills) if skill.label},
+        "contracts": {skill.name: skill.contract for skill in skills if skill.contract is not None},
+        "routing": {
+            skill.name: "on" if skill.routing_on else "off"
+            for skill in skills
+            if skill.routing_on or skill.routing_off
+        },
+        "first_steps": {skill.name: skill.first_step for skill in skills if skill.first_step},
+        "sources": {skill.name: dict(skill.sources) for skill in skills if skill.sources},
+        "scorers": prepare_scorers(skills, config, plan),
+        "skipped": list(inventory.skipped),
+        "shadowed": list(inventory.shadowed),
+    }
+
+
+def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[str, Any]:
+    """The prepared index of the scorer that decides and of its shadows; one that fails is left out."""
+    out = {}
+    for name in dict.fromkeys([config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]):
+        scorer = plan.get("gstack.trigger_scorers", name)
+        if scorer is None:
+            continue
+        try:
+            configure = getattr(scorer, "configure", None)
+            if configure is not None:
+                plan.call(scorer, configure, {"equivalents": config.get("route_equivalents")})
+            out[name] = plan.call(scorer, scorer.prepare, skills)
+        except PluginFailed:
+            continue
+    return out
+
+
+def _stamps(inventory: Any, depends: Sequence[str]) -> list[tuple[str, Any]]:
+    """The stamps that the parsed files had, and those of every folder and file that could bring or take a skill."""
+    stamps: dict[str, Any] = {}
+    for path in depends:
+        stamps[path] = stamp(path)
+    for root in inventory.roots:
+        stamps.setdefault(root.path, stamp(root.path))
+        for entry in _entries(root.path):
+            file = join(entry, "SKILL.md")
+            # the folder's own stamp shows a file that appears beside SKILL.md
+            for path in (entry, file):
+                stamps.setdefault(path, stamp(path))
+    for path, value in inventory.stamps.items():
+        stamps[path] = value
+    return list(stamps.items())
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return [join(folder, name) for name in sorted(os.listdir(folder))]
+    except OSError:
+        return []
+
+
+def _pack(known: Mapping[str, Any]) -> dict[str, Any]:
+    from gstack.skills import skill_to_plain
+
+    return {
+        path: (mark, value if isinstance(value, str) else skill_to_plain(value))
+        for path, (mark, value) in known.items()
+    }
+
+
+def _unpack(known: Any) -> dict[str, Any] | None:
+    from gstack.skills import skill_from_plain
+
+    if not isinstance(known, dict):
+        return None
+    return {
+        path: (tuple(mark) if isinstance(mark, list) else mark, value if isinstance(value, str) else skill_from_plain(value))
+        for path, (mark, value) in known.items()
+    }
+
+
+def _store(path: str, value: Any) -> None:
+    try:
+        write_blob(path, value)
+    except (OSError, ValueError):
+        return  # read-only or full: the next hook takes the slow road again
+
+
+def _prune(folder: str) -> None:
+    found = [join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []
+    indexes = [path for path in found if os.path.basename(path).startswith("skills-") and not path.endswith((".parsed", ".tmp"))]
+    if len(indexes) <= KEEP:
+        return
+    indexes.sort(key=lambda path: stamp(path) or (0, 0, 0, 0))
+    for path in indexes[: len(indexes) - KEEP]:
+        for gone in (path, path + ".parsed"):
+            try:
+                os.unlink(gone)
+            except OSError:
+                continue
