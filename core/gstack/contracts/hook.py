@@ -1,0 +1,70 @@
+"""The stop hook's entry: is there a run to judge at all? (contracts C4)
+
+Hot: imported on every stop, so builtins only. Most sessions never load a skill with a contract: they are answered
+here, and only a run that was found brings in the rest (:mod:`gstack.contracts.decision`).
+"""
+
+from time import monotonic, sleep
+
+from gstack.api import ALLOW, TURN_ENDING
+from gstack.errors import ContractState, UnknownShape
+from gstack.lowlevel import sys_os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gstack.api import Answer, Event
+    from gstack.hook import HookContext
+    from gstack.snapshot import SkillIndex
+
+#: Largest transcript that is read, in bytes (contracts C8).
+MAX_BYTES = 32 << 20
+
+
+def answer(
+    ctx: "HookContext",
+    *,
+    clock: "Callable[[], float]" = monotonic,
+    pause: "Callable[[float], object]" = sleep,
+) -> "Answer":
+    """Hold the stop, or let it pass. A subagent's end is none of a contract's business."""
+    event = ctx.event
+    if event.kind != TURN_ENDING or event.scope != "main" or not event.session_id or not event.transcript_path:
+        return ALLOW
+    index = ctx.skills()
+    if not index.contracts or not _has_content(event.transcript_path):
+        return ALLOW
+    try:
+        events = read_events(ctx, index)
+        if not events:
+            return ALLOW
+        from gstack.contracts.decision import decide
+
+        return decide(ctx, events, clock=clock, pause=pause)
+    except FileNotFoundError:
+        return ALLOW
+    except UnknownShape as error:
+        from gstack.contracts.trouble import fail_open
+
+        return fail_open(ctx, event.transcript_path, error.message, canary=True)
+    except (ContractState, OSError) as error:
+        from gstack.contracts.trouble import fail_open
+
+        path = getattr(error, "path", None) or event.transcript_path
+        return fail_open(ctx, path, getattr(error, "message", None) or str(error))
+
+
+def read_events(ctx: "HookContext", index: "SkillIndex") -> "list[Event]":
+    """The events from the last load of a skill with a contract on; empty when none was loaded."""
+    spoken = [*index.contracts, *[label for label, name in index.labels.items() if name in index.contracts]]
+    path = ctx.event.transcript_path or ""
+    events: list[Event] = ctx.host.read_run(path, skills=spoken, max_bytes=MAX_BYTES)
+    return events
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return sys_os.stat(path).st_size > 0
+    except (OSError, ValueError):
+        return False

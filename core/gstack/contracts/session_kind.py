@@ -1,0 +1,38 @@
+"""Who sits at the session: a person, nobody, or a parent process (contracts C4).
+
+Hot: asked by the stop hook, so builtins only.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INTERACTIVE = "interactive"
+HEADLESS = "headless"
+SPAWNED = "spawned"
+UNATTENDED = "unattended"
+
+#: The kinds in which every turn is final.
+ALWAYS_FINAL = (HEADLESS, UNATTENDED)
+
+
+def session_kind(env: "Mapping[str, str]", host_says: "str | None" = None) -> str:
+    """The kind of the session that a hook runs in.
+
+    ``host_says`` is the host adapter's own answer (:meth:`gstack.protocols.HostAdapter.session_kind`). The first
+    that is set wins; an empty variable counts as unset.
+    """
+    said = env.get("GSTACK_SESSION_KIND")
+    if said in (SPAWNED, UNATTENDED):
+        return said
+    if env.get("OPENCLAW_SESSION"):
+        return SPAWNED
+    if env.get("GSTACK_HEADLESS"):
+        return HEADLESS
+    if env.get("CONDUCTOR_WORKSPACE_PATH") or env.get("CONDUCTOR_PORT"):
+        return INTERACTIVE
+    if host_says in (INTERACTIVE, HEADLESS):
+        return host_says
+    if env.get("CI") or env.get("GITHUB_ACTIONS"):
+        return HEADLESS
+    return INTERACTIVE
