@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "gstack", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("gstack", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gstack")
 
 
@@ -28,7 +26,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     for name in list(os.environ):
-        if name.startswith(("GSTACK_", "CLAUDE", "XDG_", "CONDUCTOR_", "OPENCLAW_")) or name in ("CI", "GITHUB_ACTIONS"):
+        if name.startswith(("GSTACK_", "CLAUDE", "XDG_", "CONDUCTOR_", "OPENCLAW_")) or name in (
+            "CI",
+            "GITHUB_ACTIONS",
+        ):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("USERPROFILE", str(folder))

@@ -85,8 +85,18 @@ class ToolCall(Value):
     """
 
     __slots__ = (
-        "kind", "native_name", "id", "command", "paths", "skill", "agent_type", "agent_name",
-        "description", "prompt", "background", "input",
+        "agent_name",
+        "agent_type",
+        "background",
+        "command",
+        "description",
+        "id",
+        "input",
+        "kind",
+        "native_name",
+        "paths",
+        "prompt",
+        "skill",
     )  # fmt: skip
 
     def __init__(
@@ -94,7 +104,7 @@ class ToolCall(Value):
         kind: str,
         native_name: str = "",
         *,
-        id: "str | None" = None,  # noqa: A002 - the field's word
+        id: "str | None" = None,
         command: "str | None" = None,
         paths: "tuple[str, ...]" = (),
         skill: "str | None" = None,
@@ -103,7 +113,7 @@ class ToolCall(Value):
         description: "str | None" = None,
         prompt: "str | None" = None,
         background: bool = False,
-        input: "Mapping[str, Any] | None" = None,  # noqa: A002 - the field's word
+        input: "Mapping[str, Any] | None" = None,
     ) -> None:
         self.kind = kind
         self.native_name = native_name
@@ -131,9 +141,28 @@ class HookEvent(Value):
     """
 
     __slots__ = (
-        "host", "kind", "native_name", "scope", "origin", "session_id", "turn_id", "agent_id", "cwd",
-        "workspace", "prompt", "command", "command_args", "command_kind", "tool", "stop_active", "stop_count",
-        "last_assistant_text", "pending_agents", "interactive", "transcript_path", "raw",
+        "agent_id",
+        "command",
+        "command_args",
+        "command_kind",
+        "cwd",
+        "host",
+        "interactive",
+        "kind",
+        "last_assistant_text",
+        "native_name",
+        "origin",
+        "pending_agents",
+        "prompt",
+        "raw",
+        "scope",
+        "session_id",
+        "stop_active",
+        "stop_count",
+        "tool",
+        "transcript_path",
+        "turn_id",
+        "workspace",
     )  # fmt: skip
 
     def __init__(
@@ -232,8 +261,17 @@ class Skill(Value):
     """
 
     __slots__ = (
-        "name", "label", "description", "path", "scope", "triggers", "routing_off", "routing_on", "contract",
-        "first_step", "sources",
+        "contract",
+        "description",
+        "first_step",
+        "label",
+        "name",
+        "path",
+        "routing_off",
+        "routing_on",
+        "scope",
+        "sources",
+        "triggers",
     )  # fmt: skip
 
     def __init__(
@@ -325,11 +363,11 @@ class Field(Value):
     def __init__(
         self,
         name: str,
-        type: str = "text",  # noqa: A002 - the field's word
+        type: str = "text",
         *,
         required: bool = False,
         default: object = None,
-        help: str = "",  # noqa: A002 - the field's word
+        help: str = "",
     ) -> None:
         self.name = name
         self.type = type
@@ -348,7 +386,7 @@ class Item(Value):
 
     def __init__(
         self,
-        id: str,  # noqa: A002 - the field's word
+        id: str,
         kind: str,
         fields: "dict[str, Any] | None" = None,
         *,
@@ -393,13 +431,25 @@ class Event(Value):
     """
 
     __slots__ = (
-        "type", "uid", "ordinal", "ts", "agent", "text", "origin", "call", "ref", "ok", "denied", "name", "how",
+        "agent",
+        "call",
+        "denied",
+        "how",
+        "name",
+        "ok",
+        "ordinal",
+        "origin",
         "path",
+        "ref",
+        "text",
+        "ts",
+        "type",
+        "uid",
     )  # fmt: skip
 
     def __init__(
         self,
-        type: str,  # noqa: A002 - the field's word
+        type: str,
         *,
         uid: str = "",
         ordinal: int = 0,
@@ -552,8 +602,19 @@ class Decision(Value):
     """
 
     __slots__ = (
-        "action", "reason", "skill_name", "version", "policy_id", "policy_name", "replacement", "entry_kind",
-        "governed", "rule", "rules", "overridable", "resolver",
+        "action",
+        "entry_kind",
+        "governed",
+        "overridable",
+        "policy_id",
+        "policy_name",
+        "reason",
+        "replacement",
+        "resolver",
+        "rule",
+        "rules",
+        "skill_name",
+        "version",
     )  # fmt: skip
 
     def __init__(

@@ -48,13 +48,12 @@ def switch_word(text: str) -> "str | None":
 
 
 class Config:
-    """A configuration as read: ``status`` is ``ok``, ``absent`` or ``unreadable``; ``problem`` says why it is unreadable."""
+    """A configuration as read: ``status`` is ``ok``, ``absent`` or ``unreadable``; ``problem`` says why it is
+    unreadable."""
 
     __slots__ = ("path", "problem", "status", "values")
 
-    def __init__(
-        self, path: str, status: str, values: "dict[str, str] | None" = None, problem: str = ""
-    ) -> None:
+    def __init__(self, path: str, status: str, values: "dict[str, str] | None" = None, problem: str = "") -> None:
         self.path = path
         self.status = status
         self.values = values or {}
@@ -153,10 +152,9 @@ class Switch:
         return f"Switch({self.value!r}, {self.source!r})"
 
 
-def switch(
-    name: str, env: "Mapping[str, str]", config: Config, project: "Config | None" = None
-) -> Switch:
-    """Resolve a switch (switches S1): the environment, the configuration, the default; then what a trusted project narrows.
+def switch(name: str, env: "Mapping[str, str]", config: Config, project: "Config | None" = None) -> Switch:
+    """Resolve a switch (switches S1): the environment, the configuration, the default; then what a trusted project
+    narrows.
 
     An unreadable configuration turns routing and contracts off whatever else is set, and leaves the gate on (unless
     the environment says otherwise): it protects the organisation.

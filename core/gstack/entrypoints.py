@@ -24,7 +24,14 @@ class Found:
     __slots__ = ("attr", "dist", "group", "id", "metadata", "module", "site", "version")
 
     def __init__(
-        self, id: str, group: str, value: str, dist: str, version: str, metadata: str, site: str  # noqa: A002
+        self,
+        id: str,
+        group: str,
+        value: str,
+        dist: str,
+        version: str,
+        metadata: str,
+        site: str,
     ) -> None:
         self.id = id
         self.group = group
@@ -138,7 +145,8 @@ def _pth_lines(path: str, name: str) -> list[str]:
 
 
 def locate(module: str, folders: Sequence[str]) -> str | None:
-    """The folder of ``folders`` that ``module`` would be imported from, without importing anything; None: none of them."""
+    """The folder of ``folders`` that ``module`` would be imported from, without importing anything; None: none of
+    them."""
     first = module.split(".")[0]
     for folder in folders:
         base = os.path.join(folder, first)

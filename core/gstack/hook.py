@@ -2,7 +2,8 @@
 
 Hot: this starts anew on every prompt, tool call and stop, so it and all that it imports use builtins only
 (design: "The hook process"; tests/meta/test_import_budget.py holds the list). Standard output is claimed
-first, so that nothing but the answer can reach the host; on any failure the answer is nothing and one line goes to a log.
+first, so that nothing but the answer can reach the host; on any failure the answer is nothing and one line goes to a
+log.
 """
 
 import sys
@@ -73,9 +74,7 @@ class HookContext:
     def skills(self) -> "SkillIndex":
         """The compiled index of the skills that this session sees (may take the slow road)."""
         if self._skills is None:
-            self._skills = load_index(
-                self.root, self.host, self.env, self.event.cwd, self.config, self.plan
-            )
+            self._skills = load_index(self.root, self.host, self.env, self.event.cwd, self.config, self.plan)
         return self._skills
 
     def later(self, function: "Callable[[], object]") -> None:
@@ -99,7 +98,8 @@ def main(
 ) -> None:
     """Run one hook and end the process with exit code 0.
 
-    ``arguments`` are the host's id and, optionally, the event's name as registered; ``recorded_root`` and ``paths`` (import folders) are
+    ``arguments`` are the host's id and, optionally, the event's name as registered; ``recorded_root`` and ``paths``
+    (import folders) are
     what setup wrote into the launcher.
     """
     started = monotonic() if started is None else started
@@ -165,9 +165,7 @@ class _Run:
         self.event = event
         return self._feature(event, env, root, host, plan)
 
-    def _feature(
-        self, event: "HookEvent", env: "dict[str, str]", root: str, host: "Any", plan: "Plan"
-    ) -> bytes:
+    def _feature(self, event: "HookEvent", env: "dict[str, str]", root: str, host: "Any", plan: "Plan") -> bytes:
         feature, module, log_name, seconds = FEATURES[event.kind]
         config = read_config(root)
         project = project_config(root, event.cwd)

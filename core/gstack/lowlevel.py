@@ -7,8 +7,10 @@ the C half of ``json``; where those are missing, the ordinary modules are used.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os as sys_os
+    import os
     from typing import Any
+
+    sys_os = os
 else:
     try:
         import posix as sys_os
@@ -69,14 +71,14 @@ def write_all(fd: int, data: bytes) -> None:
 
 def sha256(data: bytes) -> str:
     """The SHA-256 of ``data`` in hexadecimal."""
-    try:
-        from _sha2 import sha256 as digest  # 3.12 and later
-    except ImportError:
+    digest: Any
+    for name in ("_sha2", "_sha256", "hashlib"):  # 3.12 and later, before, anywhere
         try:
-            from _sha256 import sha256 as digest
-        except ImportError:
-            from hashlib import sha256 as digest
-    return digest(data).hexdigest()  # type: ignore[no-any-return,unused-ignore]
+            digest = __import__(name).sha256
+        except (ImportError, AttributeError):
+            continue
+        break
+    return str(digest(data).hexdigest())
 
 
 def short_hash(text: str) -> str:
@@ -122,21 +124,22 @@ class _Scanner:
     object_pairs_hook = None
     parse_float = float
     parse_int = int
-    memo: "dict[str, str]" = {}
+    memo: "dict[str, str]" = {}  # noqa: RUF012 - the C scanner reads it from the class
 
     @staticmethod
     def parse_constant(name: str) -> float:
         return float(name.replace("Infinity", "inf"))
 
 
+_scan: "Any" = None
+_quote: "Any" = None
 try:
-    from _json import encode_basestring_ascii as _quote
-    from _json import make_scanner as _make_scanner
+    import _json
 
-    _scan = _make_scanner(_Scanner)
+    _scan = _json.make_scanner(_Scanner)  # type: ignore[arg-type]
+    _quote = _json.encode_basestring_ascii
 except ImportError:  # another Python than CPython
-    _scan = None
-    _quote = None
+    pass
 
 _SPACE = " \t\r\n"
 
@@ -150,16 +153,17 @@ def scan_json(text: str, start: int = 0) -> "tuple[Any, int]":
 
         return JSONDecoder(strict=False).raw_decode(text, start)
     try:
-        return _scan(text, start)  # type: ignore[no-any-return]
-    except StopIteration:
+        found: tuple[Any, int] = _scan(text, start)
+    except (StopIteration, SystemError):
+        # before 3.12 the C half needs json.decoder to be imported to say what is wrong, and else fails in this odd way
         raise ValueError("no JSON value") from None
+    return found
 
 
 def load_json(data: "bytes | str") -> "Any":
     """One JSON document, a byte-order mark tolerated. Raises ValueError when it isn't just that."""
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-    if text.startswith("\ufeff"):
-        text = text[1:]
+    text = text.removeprefix("\ufeff")
     try:
         value, end = scan_json(text)
     except RecursionError:
@@ -182,7 +186,7 @@ def dump_json(value: "Any") -> str:
             from json import dumps
 
             return dumps(value)
-        return _quote(value)  # type: ignore[no-any-return]
+        return str(_quote(value))
     if isinstance(value, int):
         return repr(int(value))
     if isinstance(value, float):
@@ -198,7 +202,8 @@ def dump_json(value: "Any") -> str:
 
 
 def lock_fd(fd: int, *, wait: bool) -> bool:
-    """Take the exclusive lock of an open file, for as long as it is open; False when another holds it (``wait=False``)."""
+    """Take the exclusive lock of an open file, for as long as it is open; False when another holds it
+    (``wait=False``)."""
     if POSIX:
         import fcntl
 

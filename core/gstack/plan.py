@@ -1,6 +1,7 @@
 """The plug-ins that a process may use, and one failure domain for each.
 
-Hot: imported by the hook, so builtins only. :mod:`gstack.plugins` finds the plug-ins and writes the plan with pluggy; here
+Hot: imported by the hook, so builtins only. :mod:`gstack.plugins` finds the plug-ins and writes the plan with pluggy;
+here
 they are only imported and asked, each in isolation: one that raises, prints, exits or runs over its time costs only
 itself (design: "The four extension points").
 """
@@ -109,7 +110,7 @@ def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: flo
     """Call a plug-in's function within ``limit`` seconds. Raises PluginFailed whatever it does wrong."""
     kept, sink = sys.stdout, _Sink()
     outer = ALARM.call
-    sys.stdout = sink  # type: ignore[assignment]
+    sys.stdout = sink
     ALARM.call = monotonic() + limit
     ALARM.arm()
     try:
@@ -146,7 +147,17 @@ class Row:
     __slots__ = ("attr", "builtin", "dist", "folder", "group", "id", "module", "names", "version")
 
     def __init__(self, *values: "Any") -> None:
-        (self.id, self.group, self.module, self.attr, self.dist, self.version, self.builtin, self.names, self.folder) = values
+        (
+            self.id,
+            self.group,
+            self.module,
+            self.attr,
+            self.dist,
+            self.version,
+            self.builtin,
+            self.names,
+            self.folder,
+        ) = values
 
 
 class Plan:
@@ -164,7 +175,8 @@ class Plan:
         return [(row.id, found) for row in self.rows if row.group == group for found in self._load(row)]
 
     def get(self, group: str, name: str) -> "Any | None":
-        """The object of a group that goes by ``name``, importing only the plug-in that has it; None when there is none."""
+        """The object of a group that goes by ``name``, importing only the plug-in that has it; None when there is
+        none."""
         for row in self.rows:
             if row.group == group and name in row.names:
                 for found in self._load(row):
@@ -242,7 +254,8 @@ def trouble_path(root: str) -> str:
 
 
 def read_trouble(root: str) -> "dict[str, Any]":
-    """``{"disabled": [ids], "trouble": {id: {"what", "when", "overruns"}}}``; empty when there is none. Never raises."""
+    """``{"disabled": [ids], "trouble": {id: {"what", "when", "overruns"}}}``; empty when there is none. Never
+    raises."""
     try:
         data = load_json(read_file(trouble_path(root), 1 << 20))
     except (OSError, ValueError):

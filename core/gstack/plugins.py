@@ -22,7 +22,8 @@ LOOK_LIMIT = 5.0
 class Status:
     """One plug-in as ``gstack plugins list`` shows it.
 
-    ``state`` is ``ok``, ``disabled``, ``set aside``, ``incompatible``, ``conflict``, ``refused`` or ``failed``; ``why`` says
+    ``state`` is ``ok``, ``disabled``, ``set aside``, ``incompatible``, ``conflict``, ``refused`` or ``failed``;
+    ``why`` says
     more; ``names`` are those of its objects; ``in_hook`` is False when only an import hook can find it; ``folder`` is
     the one it is imported from; ``trouble`` is the last thing that it did wrong in a hook.
     """
@@ -63,7 +64,8 @@ def survey(
     group: str | None = None,
     limit: float = LOOK_LIMIT,
 ) -> list[Status]:
-    """Every installed plug-in (of ``group``), imported and asked, each in its own failure domain and ``limit`` (seconds).
+    """Every installed plug-in (of ``group``), imported and asked, each in its own failure domain and ``limit``
+    (seconds).
 
     One that is switched off is listed but not imported.
     """
@@ -81,7 +83,9 @@ def survey(
         if status.state == "ok":
             _claim_names(status, owners)
         if not status.in_hook and status.state == "ok":
-            status.why = "not loadable in the hook: only an import hook finds it; install it without -e, or with a plain path"
+            status.why = (
+                "not loadable in the hook: only an import hook finds it; install it without -e, or with a plain path"
+            )
     return statuses
 
 

@@ -121,8 +121,10 @@ class HostAdapter(Protocol):
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the host does with answers, as data: ``inject``, ``deny``, ``block_stop``, ``notice`` (each a form's name or
-        ``none``), ``inject_limit`` (characters), ``escapes_markup``, ``crash_is`` (``open`` or ``closed``), ``evidence``."""
+        """What the host does with answers, as data: ``inject``, ``deny``, ``block_stop``, ``notice`` (each a form's
+        name or
+        ``none``), ``inject_limit`` (characters), ``escapes_markup``, ``crash_is`` (``open`` or ``closed``),
+        ``evidence``."""
 
     @property
     def skill_variables(self) -> Sequence[str]:
@@ -157,7 +159,8 @@ class HostAdapter(Protocol):
         """The transcripts that lie on this machine, newest first."""
 
     def skill_places(self, env: Mapping[str, str], cwd: str | None) -> tuple[list[SkillRoot], list[str]]:
-        """The folders that skills are read from, highest precedence first, and the files that this answer depends on."""
+        """The folders that skills are read from, highest precedence first, and the files that this answer depends
+        on."""
 
     def skills_in(self, root: SkillRoot) -> list[tuple[str, str]]:
         """The skills of one root as (invocable name, path of SKILL.md), in path order; no file is parsed."""

@@ -43,7 +43,8 @@ class Flags:
 
 
 class Outcome:
-    """What setup did: ``lines`` for people, ``warnings`` for standard error, ``diff`` of the settings file, the switches."""
+    """What setup did: ``lines`` for people, ``warnings`` for standard error, ``diff`` of the settings file, the
+    switches."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -73,8 +74,8 @@ def resolve(flags: Flags, env: Mapping[str, str], config: Config, outcome: Outco
             word = switch_word(asked)
             if word is None:
                 outcome.warnings.append(
-                    f"--{name.replace('_', '-')}={asked}: not on, off or observe; the default ({KEYS[name][1]}) is used "
-                    "for this run and nothing is saved"
+                    f"--{name.replace('_', '-')}={asked}: not on, off or observe; the default ({KEYS[name][1]}) is "
+                    "used for this run and nothing is saved"
                 )
             found[name] = Switch(word, "flag") if word else Switch(KEYS[name][1], "default")
             continue
@@ -94,9 +95,7 @@ def run_setup(root: str, env: Mapping[str, str], flags: Flags) -> Outcome:
     host = find_host(root, env, flags.host)
     outcome.switches = resolve(flags, env, config, outcome)
     features = [
-        name
-        for name in SWITCHES
-        if outcome.switches[name].value != "off" and not (flags.no_team and name != "gate")
+        name for name in SWITCHES if outcome.switches[name].value != "off" and not (flags.no_team and name != "gate")
     ]
     launcher = launcher_path(root)
     change = host.plan_settings(host.registrations(features), launcher, env, flags.project)
@@ -176,10 +175,13 @@ def _warn_about_places(root: str, flags: Flags, outcome: Outcome) -> None:
     temporary = os.path.realpath(tempfile.gettempdir()) + os.sep
     for what, path in (("this Python", sys.prefix), ("the state folder", root)):
         if os.path.realpath(path).startswith(temporary):
-            outcome.warnings.append(f"{what} lies in a temporary folder ({path}); the hooks go silent when it is deleted")
+            outcome.warnings.append(
+                f"{what} lies in a temporary folder ({path}); the hooks go silent when it is deleted"
+            )
     if flags.project:
         outcome.warnings.append(
-            "project settings are read only by sessions that start in that very folder; the user file is the dependable place"
+            "project settings are read only by sessions that start in that very folder; "
+            "the user file is the dependable place"
         )
 
 

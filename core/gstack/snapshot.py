@@ -62,7 +62,8 @@ def fresh(stamps: "Iterable[tuple[str, Stamp | None]]", made: int) -> bool:
 
 
 def read_blob(path: str) -> "Any | None":
-    """The data of a snapshot file; None when it is missing, cut off, of another Python or gstack, or writable by others."""
+    """The data of a snapshot file; None when it is missing, cut off, of another Python or gstack, or writable by
+    others."""
     try:
         fd = sys_os.open(path, sys_os.O_RDONLY | getattr(sys_os, "O_CLOEXEC", 0) | getattr(sys_os, "O_BINARY", 0))
     except OSError:
@@ -121,7 +122,8 @@ def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Pl
 class SkillIndex:
     """The skills that a session in one folder sees, compiled.
 
-    ``names`` maps each invocable name to its ``SKILL.md``; ``labels`` a frontmatter name to the invocable one where they
+    ``names`` maps each invocable name to its ``SKILL.md``; ``labels`` a frontmatter name to the invocable one where
+    they
     differ; ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set;
     ``first_steps`` and ``sources`` are what their names say; ``scorers`` maps a scorer's name to its prepared index;
     ``skipped`` is ``(path, reason)`` and ``shadowed`` is ``(path, by path)``.

@@ -22,7 +22,8 @@ def build_plan(
 ) -> dict[str, Any]:
     """The plan for these import folders, written to its snapshot when the state folder lets it.
 
-    ``limit`` is what looking at one outside plug-in may take, in seconds. A plan that lacks a plug-in only because it was
+    ``limit`` is what looking at one outside plug-in may take, in seconds. A plan that lacks a plug-in only because it
+    was
     slow this once isn't stored.
     """
     from gstack.plugins import plan_rows, stamped_files, survey
@@ -67,9 +68,7 @@ def build_index(
     source = path + ".parsed"
     known = read_blob(source) if old is not None else None
     overlay, overlay_files = trusted_overlay(root, cwd)
-    inventory = load_skills(
-        host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known)
-    )
+    inventory = load_skills(host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known))
     depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
     blob = {
         "made": made,
@@ -91,9 +90,7 @@ def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
         "labels": {skill.label: skill.name for skill in reversed(skills) if skill.label},
         "contracts": {skill.name: skill.contract for skill in skills if skill.contract is not None},
         "routing": {
-            skill.name: "on" if skill.routing_on else "off"
-            for skill in skills
-            if skill.routing_on or skill.routing_off
+            skill.name: "on" if skill.routing_on else "off" for skill in skills if skill.routing_on or skill.routing_off
         },
         "first_steps": {skill.name: skill.first_step for skill in skills if skill.first_step},
         "sources": {skill.name: dict(skill.sources) for skill in skills if skill.sources},
@@ -159,7 +156,10 @@ def _unpack(known: Any) -> dict[str, Any] | None:
     if not isinstance(known, dict):
         return None
     return {
-        path: (tuple(mark) if isinstance(mark, list) else mark, value if isinstance(value, str) else skill_from_plain(value))
+        path: (
+            tuple(mark) if isinstance(mark, list) else mark,
+            value if isinstance(value, str) else skill_from_plain(value),
+        )
         for path, (mark, value) in known.items()
     }
 
@@ -173,7 +173,11 @@ def _store(path: str, value: Any) -> None:
 
 def _prune(folder: str) -> None:
     found = [join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []
-    indexes = [path for path in found if os.path.basename(path).startswith("skills-") and not path.endswith((".parsed", ".tmp"))]
+    indexes = [
+        path
+        for path in found
+        if os.path.basename(path).startswith("skills-") and not path.endswith((".parsed", ".tmp"))
+    ]
     if len(indexes) <= KEEP:
         return
     indexes.sort(key=lambda path: stamp(path) or (0, 0, 0, 0))

@@ -22,7 +22,8 @@ def home_dir(env: "Mapping[str, str]") -> str:
 def state_root(env: "Mapping[str, str]", recorded: "str | None" = None) -> str:
     """The state folder (switches S4).
 
-    The first that is set of ``GSTACK_STATE_ROOT``, ``GSTACK_HOME``, ``recorded`` (what setup wrote into the launcher), an
+    The first that is set of ``GSTACK_STATE_ROOT``, ``GSTACK_HOME``, ``recorded`` (what setup wrote into the
+    launcher), an
     existing ``~/.gstack``, and the platform's own state folder. The folder needn't exist.
     """
     for name in ("GSTACK_STATE_ROOT", "GSTACK_HOME"):
@@ -94,7 +95,8 @@ def remove(path: str) -> bool:
 class Lock:
     """An exclusive lock on the file ``path``, held inside ``with`` and given back by the system if the process dies.
 
-    ``wait=False`` tries once; otherwise it waits at most ``timeout`` seconds. ``held`` says whether it was got; entering
+    ``wait=False`` tries once; otherwise it waits at most ``timeout`` seconds. ``held`` says whether it was got;
+    entering
     never raises for a busy lock, but raises OSError when the file can't be made.
     """
 

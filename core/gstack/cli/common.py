@@ -26,7 +26,8 @@ def _plain_asked() -> bool:
 
 
 def console(*, stderr: bool = False, no_color: bool = False) -> Console:
-    """A rich console on standard output (or error): colour only on a real terminal, off with ``NO_COLOR``, ``TERM=dumb``."""
+    """A rich console on standard output (or error): colour only on a real terminal, off with ``NO_COLOR``,
+    ``TERM=dumb``."""
     plain = no_color or _plain_asked()
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else int(os.environ.get("COLUMNS") or 80)

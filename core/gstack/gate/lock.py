@@ -3,11 +3,12 @@
 A guard rail, not a sandbox: the person can always ``--force`` it, and the organisation is told.
 """
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from gstack.config import read_config, switch
-from gstack.errors import CheckFailed
+from gstack.errors import CheckFailed, StateError
 from gstack.lowlevel import join, load_json, read_file
 
 
@@ -43,4 +44,8 @@ def leave_gate(root: str, value: str, env: Mapping[str, str], *, force: bool, ho
         )
     from gstack.gate.audit import append
 
-    append(root, {"event": "gate_off", "decision": "gate_off", "reason": f"switched to {value} by {how} --force"})
+    event = {"event": "gate_off", "decision": "gate_off", "reason": f"switched to {value} by {how} --force"}
+    try:
+        append(root, event, now=time.time())
+    except OSError as error:
+        raise StateError(f"the event can't be stored, so the gate stays on: {error}") from error

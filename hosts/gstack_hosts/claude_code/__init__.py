@@ -84,9 +84,7 @@ class ClaudeCode:
 
         return transcript.transcripts(env)
 
-    def skill_places(
-        self, env: "Mapping[str, str]", cwd: "str | None"
-    ) -> "tuple[list[SkillRoot], list[str]]":
+    def skill_places(self, env: "Mapping[str, str]", cwd: "str | None") -> "tuple[list[SkillRoot], list[str]]":
         """The folders that skills are read from."""
         from gstack_hosts.claude_code import skills
 

@@ -151,8 +151,8 @@ def nobody_typed(text: str) -> bool:
     # `Background agent "x" was stopped by the user.`, `3 background agents were stopped by the user: "x"`
     head = text[:400]
     return ("ackground agent" in head[:40]) and (
-        ('" was stopped by the user.' in head and head.startswith("Background agent ")) or
-        (" background agents were stopped by the user: " in head and head[:1].isdigit())
+        ('" was stopped by the user.' in head and head.startswith("Background agent "))
+        or (" background agents were stopped by the user: " in head and head[:1].isdigit())
     )
 
 
