@@ -70,7 +70,7 @@ class Outcome(Value):
 
 def evaluate(contract: "Contract", run: "Run", kinds: "Mapping[str, ContractKind]", call: "Call") -> Outcome:
     """Judge every item of ``contract`` on ``run``; ``call(owner, function, *arguments)`` isolates each kind."""
-    early = early_exit(run, contract.items)
+    early = early_exit(run)
     if early:
         return Outcome(tuple([ItemResult(item.id, item.kind, MET, early) for item in contract.items]), early)
     results = [_judge(item, run, kinds[item.kind], call) for item in contract.items]
