@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from contract_helpers import SESSION
+
 from gstack.contracts.records import RecordError, change_run, find_run, read_record, record_path
 from gstack.errors import ContractState
 from gstack.lowlevel import POSIX
