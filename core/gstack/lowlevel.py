@@ -107,10 +107,11 @@ def is_file(path: str) -> bool:
 
 def parent(path: str) -> str:
     """The folder that holds ``path``; ``path`` itself at the top."""
-    cut = max(path.rstrip("/\\").rfind("/"), path.rstrip("/\\").rfind("\\") if not POSIX else -1)
+    bare = path.rstrip("/" if POSIX else "/\\")
+    cut = bare.rfind("/") if POSIX else max(bare.rfind("/"), bare.rfind("\\"))
     if cut < 0:
-        return "."
-    return path[:cut] if cut else "/"
+        return "." if bare else path
+    return bare[:cut] or "/"
 
 
 # -------------------------------------------------------------------------------------------------- json

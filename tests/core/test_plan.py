@@ -1,0 +1,112 @@
+"""One failure domain for each plug-in."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gstack import plan
+from gstack.plan import Plan, PluginFailed, isolated
+
+OUTSIDE = (
+    "from gstack.api import hookimpl\n"
+    "class Kind:\n"
+    "    name = 'vendor.{name}'\n"
+    "    def check(self, *a):\n"
+    "        {body}\n"
+    "@hookimpl\n"
+    "def gstack_contract_kinds():\n"
+    "    return [Kind()]\n"
+)
+
+
+def rows(folder: Path, name: str, body: str, *, names: tuple[str, ...] = ()) -> list[tuple[object, ...]]:
+    (folder / f"outside_{name}.py").write_text(OUTSIDE.format(name=name, body=body))
+    row = (f"vendor.{name}", "gstack.contract_kinds", f"outside_{name}", "", "vendor-x", "1", False)
+    return [(*row, names or (f"vendor.{name}",), str(folder))]
+
+
+@pytest.fixture(autouse=True)
+def clean_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("raise ValueError('no')", "raised ValueError: no"),
+        ("raise SystemExit(3)", "called sys.exit"),
+        ("print('hello')", "printed to standard output"),
+        ("__import__('time').sleep(9)", "took longer"),
+        ("exec('while True: pass')", "took longer"),
+        ("raise BaseException()", "raised BaseException"),
+        ("__import__('re').search('(a+)+$', 'a' * 40 + 'b')", "took longer"),
+    ],
+)
+def test_what_a_call_does_wrong_costs_only_itself(tmp_path: Path, body: str, what: str) -> None:
+    name = "call" + str(abs(hash(body)) % 10**6)
+    made = Plan(str(tmp_path), rows(tmp_path, name, body))
+    kind = made.get("gstack.contract_kinds", "vendor." + name)
+    assert kind is not None
+    started = time.monotonic()
+    with pytest.raises(PluginFailed, match=what):
+        made.call(kind, kind.check)
+    assert time.monotonic() - started < 2
+    assert what.split(":")[0] in plan.read_trouble(str(tmp_path))["trouble"]["vendor." + name]["what"]
+    print("standard output works again")
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(2)", "import nowhere_at_all", "syntax error here", "import time; time.sleep(9)"])
+def test_a_plug_in_that_cant_be_imported_is_left_out(tmp_path: Path, text: str) -> None:
+    name = "import" + str(abs(hash(text)) % 10**6)
+    good = rows(tmp_path, name + "good", "return 1")
+    bad = rows(tmp_path, name, "return 1")
+    (tmp_path / f"outside_{name}.py").write_text(text)
+    made = Plan(str(tmp_path), [*bad, *good])
+    assert [owner for owner, _ in made.objects("gstack.contract_kinds")] == [f"vendor.{name}good"]
+    assert len(made.failures) == 1
+
+
+def test_three_overruns_set_aside_until_enabled(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    for _ in range(3):
+        assert "vendor.slow" not in plan.disabled_plugins(root, {})
+        plan.note_trouble(root, PluginFailed("vendor.slow", "took longer", overran=True))
+    assert "vendor.slow" in plan.disabled_plugins(root, {})
+    assert not Plan(root, rows(tmp_path, "slow", "return 1"), plan.disabled_plugins(root, {})).rows
+    plan.change_trouble(root, lambda data: data["trouble"].pop("vendor.slow"))
+    assert "vendor.slow" not in plan.disabled_plugins(root, {})
+
+
+def test_switched_off_by_the_environment(tmp_path: Path) -> None:
+    assert plan.disabled_plugins(str(tmp_path), {"GSTACK_DISABLED_PLUGINS": "a, b"}) == {"a", "b"}
+
+
+def test_only_the_plug_in_that_has_the_name_is_imported(tmp_path: Path) -> None:
+    made = Plan(str(tmp_path), rows(tmp_path, "lazyone", "return 1") + rows(tmp_path, "lazytwo", "return 1"))
+    assert made.get("gstack.contract_kinds", "vendor.lazytwo").name == "vendor.lazytwo"
+    assert "outside_lazytwo" in sys.modules
+    assert "outside_lazyone" not in sys.modules
+    assert made.get("gstack.contract_kinds", "vendor.nobody") is None
+
+
+def test_a_swallowed_overrun_is_repeated() -> None:
+    def stubborn() -> None:
+        try:
+            time.sleep(9)
+        except BaseException:
+            time.sleep(9)
+
+    started = time.monotonic()
+    with pytest.raises(PluginFailed, match="took longer"):
+        isolated("vendor.stubborn", stubborn)
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"disabled": 3, "trouble": []}', '{"trouble": {"a": 1}}', "{"])
+def test_a_broken_file_switches_nothing_off(tmp_path: Path, text: str) -> None:
+    (tmp_path / "plugins.json").write_text(text)
+    assert plan.disabled_plugins(str(tmp_path), {}) == frozenset()
+    plan.note_trouble(str(tmp_path), PluginFailed("x", "y"))
+    assert plan.read_trouble(str(tmp_path))["trouble"]["x"]["what"] == "y"
