@@ -1,0 +1,228 @@
+"""The built-in trigger scorer ``lexical``: how many of a trigger's content words does the prompt hold?
+
+Hot: imported by the hook, so builtins only. Rules: spec, routing R2. :func:`Lexical.prepare` turns the triggers into an
+inverted index, so that scoring touches only triggers that share a word with the prompt.
+"""
+
+from gstack.api import Candidate, hookimpl
+from gstack.routing.guards import choose_places, well_placed
+from gstack.routing.words import COMMON, QUESTIONS, stem, tokens
+from gstack_plugins.lexical_scorer.equivalents import groups
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from gstack.api import Skill
+
+#: Letters that a trigger's only content word needs to count without the rest of the phrase (R2).
+LONE_WORD = 5
+
+#: The ``size`` of a trigger that counts on its whole phrase only.
+_PHRASE_ONLY = 0
+
+
+class Lexical:
+    """The scorer. Its table of equivalents goes into the index, so that scoring needs nothing else."""
+
+    name = "lexical"
+
+    def __init__(self) -> None:
+        self._groups, _ = groups()
+
+    def configure(self, settings: "Mapping[str, str]") -> "list[str]":
+        """Take ``settings["equivalents"]`` (the key ``route_equivalents``) for the next :meth:`prepare`.
+
+        Gives one line for each part of it that says nothing.
+        """
+        self._groups, problems = groups(settings.get("equivalents", ""))
+        return problems
+
+    def prepare(self, skills: "Sequence[Skill]") -> "dict[str, Any]":
+        """The index of these skills' triggers. Skills go by name, so their order means nothing.
+
+        ``skills`` are the names; per trigger, in parallel: ``owner`` (place in ``skills``), ``text``, ``size`` (number
+        of content words, 0 for one that counts on its whole phrase only); ``words`` maps a stem to the triggers that
+        have it, and ``bare`` a first token to the triggers without content words; ``same`` are the equivalents.
+        """
+        ordered = sorted(skills, key=lambda skill: skill.name)
+        owner: list[int] = []
+        text: list[str] = []
+        size: list[int] = []
+        words: dict[str, list[int]] = {}
+        bare: dict[str, list[int]] = {}
+        for place, skill in enumerate(ordered):
+            for trigger in sorted(set(skill.triggers)):
+                parts = tokens(trigger)
+                if not parts:
+                    continue
+                stems = _content(parts)
+                for one in stems:
+                    words.setdefault(one, []).append(len(owner))
+                if not stems:
+                    bare.setdefault(parts[0], []).append(len(owner))
+                owner.append(place)
+                text.append(trigger)
+                size.append(_size(stems))
+        return {
+            "skills": [skill.name for skill in ordered],
+            "owner": owner,
+            "text": text,
+            "size": size,
+            # each list as one text of code points: a third of the time to load at 2,000 skills
+            "words": {one: "".join(map(chr, numbers)) for one, numbers in words.items()},
+            "bare": bare,
+            "same": [sorted(group) for group in self._groups],
+        }
+
+    def score(self, prompt: str, index: "Mapping[str, Any]") -> "list[Candidate]":
+        """Every skill with a score above 0, best first: score, whole phrase, matched words, longer trigger, name."""
+        heard = _Heard(prompt)
+        best: dict[int, _Match] = {}
+        owner = index["owner"]
+        for match in _matches(heard, index):
+            place = owner[match.number]
+            known = best.get(place)
+            # of equals the first in byte order stays
+            if known is None or match.rank > known.rank or (match.rank == known.rank and match.number < known.number):
+                best[place] = match
+        # skills are in byte order of their names, and sorting keeps that among equals
+        ordered = sorted(best.items())
+        ordered.sort(key=lambda item: item[1].rank, reverse=True)
+        names, text = index["skills"], index["text"]
+        return [_candidate(heard, names[place], text[match.number], match) for place, match in ordered]
+
+    def missing_words(self, prompt: str, trigger: str, index: "Mapping[str, Any]") -> "list[str]":
+        """The content words of ``trigger`` that the prompt lacks, as written (for ``gstack route why-not``)."""
+        heard = _Heard(prompt)
+        stems = _content(tokens(trigger))
+        return [word for one, word in stems.items() if not _places(heard, one, index["same"], len(stems))]
+
+
+class _Match:
+    """One trigger that scores above 0: its ``number`` in the index, its ``rank`` (score, whole phrase, matched words,
+    length), where each matched word stands, and how many of those are only equivalents."""
+
+    __slots__ = ("helped", "number", "places", "rank")
+
+    def __init__(
+        self, number: int, rank: "tuple[float, bool, int, int]", places: "list[list[int]]", helped: int = 0
+    ) -> None:
+        self.number = number
+        self.rank = rank
+        self.places = places
+        self.helped = helped
+
+
+def _matches(heard: "_Heard", index: "Mapping[str, Any]") -> "Iterator[_Match]":
+    size, text, words, bare = index["size"], index["text"], index["words"], index["bare"]
+    own: dict[int, list[list[int]]] = {}
+    for one, places in heard.places.items():
+        for number in map(ord, words.get(one, "")):
+            if number in own:
+                own[number].append(places)
+            else:
+                own[number] = [places]
+    helped = _helped(heard, index)
+    for number in own.keys() | helped.keys():
+        literal, added = own.get(number, []), helped.get(number, [])
+        whole, matched = size[number], len(literal) + len(added)
+        phrase = len(literal) >= (whole or 1) and heard.holds(text[number])
+        if phrase or whole != _PHRASE_ONLY:
+            share = 1.0 if phrase else matched / whole
+            yield _Match(number, (share, phrase, matched, len(text[number])), literal + added, len(added))
+    for word in heard.words & bare.keys():
+        for number in bare[word]:
+            if heard.holds(text[number]):
+                yield _Match(number, (1.0, True, 0, len(text[number])), [])
+
+
+def _helped(heard: "_Heard", index: "Mapping[str, Any]") -> "dict[int, list[list[int]]]":
+    """For each trigger of several content words, the places of the equivalents that stand for words it lacks."""
+    found: dict[int, list[list[int]]] = {}
+    for group in index["same"]:
+        places = sorted(at for one in group for at in heard.places.get(one, ()))
+        if places:
+            for one in group:
+                if one not in heard.places:
+                    for number in map(ord, index["words"].get(one, "")):
+                        if index["size"][number] > 1:
+                            found.setdefault(number, []).append(places)
+    return found
+
+
+def _candidate(heard: "_Heard", skill: str, trigger: str, match: _Match) -> Candidate:
+    share, phrase, matched, _ = match.rank
+    return Candidate(
+        skill,
+        share,
+        trigger,
+        matched_words=matched,
+        phrase=phrase,
+        evidence=heard.phrase_places(trigger) if phrase else choose_places(match.places, len(heard.tokens)),
+        equivalents=match.helped,
+    )
+
+
+def _places(heard: "_Heard", one: str, same: "Sequence[Sequence[str]]", size: int) -> "Sequence[int]":
+    """Where the prompt has a trigger's word: the word itself, else, in triggers of several words, an equivalent."""
+    if one in heard.places:
+        return heard.places[one]
+    if size > 1:
+        for group in same:
+            if one in group:
+                return sorted(at for other in group for at in heard.places.get(other, ()))
+    return ()
+
+
+class _Heard:
+    """A prompt as the scorer sees it: its tokens, and where each content word's stem stands."""
+
+    __slots__ = ("line", "places", "tokens", "words")
+
+    def __init__(self, prompt: str) -> None:
+        self.tokens = tokens(prompt)
+        self.words = set(self.tokens)
+        self.line = " " + " ".join(self.tokens) + " "
+        stems = {word: stem(word) for word in self.words - COMMON}
+        self.places: dict[str, list[int]] = {}
+        for at, word in enumerate(self.tokens):
+            if word in stems:
+                self.places.setdefault(stems[word], []).append(at)
+
+    def holds(self, trigger: str) -> bool:
+        """Whether the whole phrase stands in the prompt, token by token."""
+        return " " + " ".join(tokens(trigger)) + " " in self.line
+
+    def phrase_places(self, trigger: str) -> "tuple[int, ...]":
+        """The tokens of the best-placed whole phrase; of equally placed ones the first."""
+        parts, total = tokens(trigger), len(self.tokens)
+        size = len(parts)
+        starts = [at for at in range(total - size + 1) if self.tokens[at : at + size] == parts]
+        first = min(starts, key=lambda at: (not well_placed(at, at + size - 1, total), at))
+        return tuple(range(first, first + size))
+
+
+def _content(parts: "Sequence[str]") -> "dict[str, str]":
+    """The content words of a trigger's tokens: stem -> word as written, in order."""
+    found: dict[str, str] = {}
+    for word in parts:
+        if word not in COMMON:
+            found.setdefault(stem(word), word)
+    return found
+
+
+def _size(stems: "Mapping[str, str]") -> int:
+    """The number of content words, or 0 when only the whole phrase counts (R2: one short or asking word, or none)."""
+    if len(stems) == 1:
+        (word,) = stems.values()
+        letters = sum(char.isalpha() for char in word)
+        return 1 if letters >= LONE_WORD and word not in QUESTIONS else _PHRASE_ONLY
+    return len(stems)
+
+
+@hookimpl
+def gstack_trigger_scorers() -> "list[Lexical]":
+    """The plug-in's scorer."""
+    return [Lexical()]
