@@ -1,0 +1,42 @@
+"""``gstack demo``."""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from gstack.cli.common import console, emit_json
+from gstack.demo import python_line, run_demo
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the root app."""
+    app.command()(demo)
+
+
+def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")] = False) -> None:
+    """Show what the hooks would do, in a temporary folder; touches nothing of yours.
+
+    Example: gstack demo
+    """
+    if as_json:
+        emit_json([step.as_dict() for step in run_demo()])
+        return
+    out = console()
+    out.print(f"Each step starts the real hook process, in a temporary home ({python_line()}).\n", soft_wrap=True)
+    feature = ""
+    for step in run_demo():
+        if step.feature != feature:
+            feature = step.feature
+            out.print(f"[bold]{_TITLES[feature]}[/]\n")
+        out.print(f"  [cyan]{escape(step.action)}[/]  [dim]({escape(step.why)}; {step.seconds * 1000:.0f} ms)[/]")
+        out.print(f"    -> {escape(step.outcome)}\n")
+    out.print(
+        "Switch it on for real: gstack setup --skill-routing\nTry it first:         gstack setup --skill-routing=observe"
+    )
+
+
+_TITLES = {
+    "routing": "Routing: the hook names the skill that fits a prompt",
+    "contracts": "Contracts: the hook holds a stop once when a skill's outputs are missing",
+}

@@ -1,0 +1,171 @@
+"""``gstack demo``: what a person gets, shown with the real hook process in a throw-away home. Cold."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+from gstack.sandbox import Reply, Sandbox
+from gstack.setup import compile_hot
+
+#: What is typed in the demo, and why it is interesting.
+PROMPTS = (
+    ("the login test fails since yesterday, find the root cause", "fits a trigger of /investigate"),
+    ("write a haiku about autumn", "fits nothing"),
+    ("don't debug this yet, just explain what it does", "fits, but says not to"),
+    ("/investigate the login test", "the person chose already"),
+)
+
+
+class Step:
+    """One thing that the demo shows: what was done, what the hook said, why, and how long it took (seconds)."""
+
+    def __init__(self, feature: str, action: str, outcome: str, why: str, seconds: float) -> None:
+        self.feature = feature
+        self.action = action
+        self.outcome = outcome
+        self.why = why
+        self.seconds = seconds
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts with stable keys, for ``--json``."""
+        return {
+            "feature": self.feature,
+            "action": self.action,
+            "outcome": self.outcome,
+            "why": self.why,
+            "milliseconds": round(self.seconds * 1000, 1),
+        }
+
+
+def run_demo() -> Iterator[Step]:
+    """Play every step in a sandbox that goes when the demo ends."""
+    compile_hot()
+    with Sandbox() as box:
+        install_samples(box)
+        box.configure(skill_routing="on", skill_contracts="on")
+        box.run("UserPromptSubmit", _prompt("warm-up", "hello"))
+        yield from _routing(box)
+        yield from _contracts(box)
+
+
+def install_samples(box: Sandbox) -> None:
+    """Put the skills that ship with gstack into the sandbox's home."""
+    with resources.as_file(resources.files("gstack") / "samples" / "skills") as folder:
+        shutil.copytree(folder, os.path.join(box.home, ".claude", "skills"), dirs_exist_ok=True)
+
+
+def _prompt(session: str, text: str) -> dict[str, Any]:
+    return {"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": text}
+
+
+def _routing(box: Sandbox) -> Iterator[Step]:
+    for number, (text, why) in enumerate(PROMPTS):
+        reply = box.run("UserPromptSubmit", _prompt(f"demo-{number}", text))
+        yield Step("routing", text, _context(reply) or f"nothing ({_reason(box)})", why, reply.seconds)
+
+
+def _context(reply: Reply) -> str:
+    answer = reply.answer or {}
+    return str(answer.get("hookSpecificOutput", {}).get("additionalContext") or "")
+
+
+def _reason(box: Sandbox) -> str:
+    lines = box.log("skill-route")
+    return lines[-1].rpartition("reason=")[2] if lines else "no log"
+
+
+def _contracts(box: Sandbox) -> Iterator[Step]:
+    """A skill is loaded, a file edited, and the agent wants to stop; then it does what was missing."""
+    path = os.path.join(box.folder, "transcript.jsonl")
+    session = _Session(path)
+    session.load("investigate")
+    session.edit("src/auth.py")
+    final = "Fixed: the null check was missing."
+    reply = _stop(box, path, session.say(final), final, active=False)
+    yield Step(
+        "contracts", "stop after an edit, without report or test", _reason_of(reply), "held once, with what is
+        missing", reply.seconds
+    )
+    session.feedback(_reason_of(reply))
+    session.shell("pytest -q")
+    report = "DEBUG REPORT\nSymptom: login fails\nRoot cause: a missing null check\nFix: src/auth.py\nEvidence: 12
+    tests pass"
+    reply = _stop(box, path, session.say(report), report, active=True)
+    outcome = _reason_of(reply) or f"the stop goes through ({_outcome(box)})"
+    yield Step("contracts", "stop after the test and the report", outcome, "everything is there", reply.seconds)
+
+
+def _stop(box: Sandbox, path: str, _: None, final: str, *, active: bool) -> Reply:
+    payload = {
+        "session_id": "demo-contract",
+        "hook_event_name": "Stop",
+        "transcript_path": path,
+        "cwd": box.work,
+        "stop_hook_active": active,
+        "last_assistant_message": final,
+        "background_tasks": [],
+    }
+    return box.run("Stop", payload)
+
+
+def _reason_of(reply: Reply) -> str:
+    return str((reply.answer or {}).get("reason") or "")
+
+
+def _outcome(box: Sandbox) -> str:
+    try:
+        with open(os.path.join(box.root, "skill-contracts", "demo-contract.json"), encoding="utf-8") as file:
+            return str(json.load(file)["runs"][-1]["outcome"])
+    except (OSError, ValueError, KeyError, IndexError):
+        return "no record"
+
+
+class _Session:
+    """Writes the few transcript records that the demo's session would have."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.count = 0
+
+    def _write(self, kind: str, content: Any, **more: Any) -> None:
+        self.count += 1
+        record = {
+            "type": kind,
+            "uuid": f"demo-{self.count}",
+            "sessionId": "demo-contract",
+            "isSidechain": False,
+            "message": {"role": kind, "id": f"msg-{self.count}", "content": content},
+            **more,
+        }
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def _call(self, name: str, given: dict[str, Any], result: Any) -> None:
+        key = f"toolu-{self.count}"
+        self._write("assistant", [{"type": "tool_use", "id": key, "name": name, "input": given}])
+        block = {"type": "tool_result", "tool_use_id": key, "content": str(result)}
+        self._write("user", [block], toolUseResult=result)
+
+    def load(self, skill: str) -> None:
+        self._call("Skill", {"skill": skill}, {"success": True, "commandName": skill})
+
+    def edit(self, path: str) -> None:
+        self._call("Edit", {"file_path": path, "old_string": "a", "new_string": "b"}, {"filePath": path})
+
+    def shell(self, command: str) -> None:
+        self._call("Bash", {"command": command}, {"stdout": "12 passed", "stderr": "", "interrupted": False})
+
+    def say(self, text: str) -> None:
+        self._write("assistant", [{"type": "text", "text": text}])
+
+    def feedback(self, text: str) -> None:
+        self._write("user", f"Stop hook feedback:\n{text}", isMeta=True)
+
+
+def python_line() -> str:
+    """Which Python the demo ran on."""
+    return f"Python {sys.version.split()[0]}"

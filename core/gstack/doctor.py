@@ -1,0 +1,201 @@
+"""``gstack doctor``: is everything in place, and would it work? Cold. Changes nothing."""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gstack.api import Finding
+from gstack.config import KEYS, SWITCHES, Switch, read_config, switch, switch_word
+from gstack.errors import GstackError
+from gstack.launcher import import_paths, launcher_path, launcher_text, try_launcher
+from gstack.lowlevel import POSIX, join, load_json, read_file
+from gstack.plugins import Status, survey
+from gstack.snapshot import load_plan
+
+
+class Checkup:
+    """What the checks share: environment, state folder, host, switches."""
+
+    def __init__(self, root: str, env: Mapping[str, str], host: Any, project: str | None = None) -> None:
+        self.root = root
+        self.env = dict(env)
+        self.host = host
+        self.project = project
+        self.config = read_config(root)
+        self.switches: dict[str, Switch] = {name: switch(name, env, self.config) for name in SWITCHES}
+
+    @property
+    def features(self) -> list[str]:
+        """The features that are on or observed."""
+        return [name for name in SWITCHES if self.switches[name].value != "off"]
+
+
+def diagnose(checkup: Checkup) -> list[Finding]:
+    """Every finding, in the order in which people should read them. A check that breaks is itself a finding."""
+    findings: list[Finding] = []
+    for check in (state, configuration, host, launcher, skills, plugins, contracts, gate):
+        try:
+            findings += check(checkup)
+        except (GstackError, OSError) as error:
+            findings.append(Finding("fail", check.__name__, str(error)))
+    return findings
+
+
+def state(checkup: Checkup) -> list[Finding]:
+    """The state folder: there, writable, private."""
+    root = checkup.root
+    if not os.path.isdir(root):
+        if os.path.exists(root):
+            return [Finding("fail", "state", f"{root} is not a folder", "move it away, or set GSTACK_STATE_ROOT")]
+        status = "fail" if checkup.features else "info"
+        return [Finding(status, "state", f"{root} doesn't exist yet", "run gstack setup")]
+    if not os.access(root, os.W_OK):
+        return [Finding("fail", "state", f"{root} can't be written", f"chmod u+w {root}")]
+    if POSIX and os.stat(root).st_mode & 0o022:
+        return [Finding("warn", "state", f"{root} can be written by others", f"chmod 700 {root}")]
+    return [Finding("ok", "state", root)]
+
+
+def configuration(checkup: Checkup) -> list[Finding]:
+    """The configuration file, and each switch with where its value comes from."""
+    config = checkup.config
+    findings = []
+    if config.status == "unreadable":
+        fix = f"mend or delete {config.path}"
+        findings.append(Finding("fail", "configuration", f"{config.path}: {config.problem}", fix))
+    for key, value in config.values.items():
+        if key in SWITCHES and switch_word(value) is None:
+            detail = f"{key}: {value!r} is not on, off or observe; the default ({KEYS[key][1]}) is used"
+            findings.append(Finding("warn", "configuration", detail, f"gstack config set {key} on|off|observe"))
+    for name, found in checkup.switches.items():
+        findings.append(Finding("info", name, f"{found.value} ({found.source})"))
+    return findings
+
+
+def host(checkup: Checkup) -> list[Finding]:
+    """What the host's adapter says: binary, settings file, entries."""
+    adapter = checkup.host
+    wanted = adapter.registrations(checkup.features)
+    return list(adapter.diagnose(wanted, launcher_path(checkup.root), checkup.env, checkup.project))
+
+
+def launcher(checkup: Checkup) -> list[Finding]:
+    """The launcher: what setup would write now, runs, and how long it takes."""
+    path = launcher_path(checkup.root)
+    if not os.path.exists(path):
+        status = "fail" if checkup.features else "info"
+        return [Finding(status, "launcher", f"{path} doesn't exist", "run gstack setup")]
+    findings = []
+    if POSIX and read_file(path) != os.fsencode(launcher_text(checkup.root)):
+        detail = f"{path} was written for another Python or place than {sys.executable}"
+        findings.append(Finding("warn", "launcher", detail, "run gstack setup with the gstack that you use"))
+    problem = try_launcher(path, host=checkup.host.id)
+    if problem:
+        return [*findings, Finding("fail", "launcher", problem, "run gstack setup")]
+    return [*findings, Finding("ok", "launcher", f"{path} runs"), _hook_time(path, checkup.host.id)]
+
+
+def _hook_time(path: str, host_id: str, runs: int = 7) -> Finding:
+    """The launcher against a bare interpreter, in turn."""
+    hook, bare = [], []
+    for _ in range(runs):
+        hook.append(_seconds([path, host_id, "Stop"]))
+        bare.append(_seconds([sys.executable, "-I", "-S", "-c", "pass"]))
+    took, floor = statistics.median(hook), statistics.median(bare)
+    detail = f"{took * 1000:.0f} ms for an empty event; a bare Python takes {floor * 1000:.0f} ms"
+    return Finding("ok" if took < 3 * floor or took < 0.1 else "warn", "hook time", detail)
+
+
+def _seconds(command: Sequence[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, input=b"{}\n", capture_output=True, timeout=20, check=False)
+    return time.perf_counter() - started
+
+
+def skills(checkup: Checkup) -> list[Finding]:
+    """The skills that are seen from here: counted, skipped, shadowed, with contracts that don't hold."""
+    from gstack.inventory import load_skills
+    from gstack.trust import trusted_overlay
+
+    cwd = checkup.project or os.getcwd()
+    overlay, _ = trusted_overlay(checkup.root, cwd)
+    found = load_skills(checkup.host, checkup.env, cwd, state_root=checkup.root, trusted_overlay=overlay)
+    where = ", ".join(root.path for root in found.roots) or "no folder with skills"
+    findings = [Finding("ok" if found.skills else "info", "skills", f"{len(found.skills)} in {where}")]
+    findings += [Finding("warn", "skill skipped", f"{path}: {why}") for path, why in found.skipped]
+    findings += [Finding("info", "skill shadowed", f"{path} by {other}") for path, other in found.shadowed]
+    for skill in found.skills:
+        for key, home in sorted(skill.sources.items()):
+            if key.startswith("ignored"):
+                findings.append(Finding("info", "skill", f"{skill.path}: {key} {home}"))
+    return findings + _contracts_of(checkup, found.skills)
+
+
+def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
+    from gstack.contracts.schema import parse_contract
+
+    plan = load_plan(checkup.root, import_paths(), checkup.env)
+    kinds = {kind.name: kind for _, kind in plan.objects("gstack.contract_kinds")}
+    findings, good = [], 0
+    for skill in found:
+        if skill.contract is None:
+            continue
+        try:
+            parse_contract(skill.contract, kinds, source=skill.path)
+            good += 1
+        except GstackError as error:
+            findings.append(Finding("warn", "contract", error.message, f"gstack contract lint {skill.path}"))
+    return [Finding("info", "contracts", f"{good} skill(s) declare one"), *findings]
+
+
+def plugins(checkup: Checkup) -> list[Finding]:
+    """Every plug-in that isn't simply fine, and a count of those that are."""
+    statuses = survey(checkup.root, checkup.env)
+    findings = [_plugin(status) for status in statuses if status.state != "ok" or not status.in_hook or status.trouble]
+    fine = sum(1 for status in statuses if status.state == "ok")
+    return [Finding("ok", "plug-ins", f"{fine} of {len(statuses)} work"), *findings]
+
+
+def _plugin(status: Status) -> Finding:
+    name = f"plug-in {status.found.id}"
+    detail = f"{status.found.dist} {status.found.version}: {status.state}"
+    detail += f", {status.why}" if status.why else ""
+    detail += f"; last trouble in a hook: {status.trouble}" if status.trouble else ""
+    return Finding(
+        "info" if status.state == "disabled" else "warn", name, detail, f"gstack plugins enable {status.found.id}"
+    )
+
+
+def contracts(checkup: Checkup) -> list[Finding]:
+    """What the stop hook could not read, and runs that wait for agents for ever."""
+    from gstack.contracts.records import stuck_runs
+
+    findings = []
+    try:
+        data = load_json(read_file(join(checkup.root, "hooks", "skill-contract.canary.json"), 1 << 16))
+        count = int(data.get("count", 0)) if isinstance(data, dict) else 0
+    except (OSError, ValueError):
+        count = 0
+    if count:
+        detail = f"{count} transcript(s) of a shape that no adapter understands"
+        findings.append(Finding("warn", "contract canary", detail, "update gstack: the host's format may have changed"))
+    for session, skill, hours in stuck_runs(checkup.root, time.time()):
+        detail = f"{skill} in session {session} has waited for its agents for {hours:.0f} h"
+        findings.append(Finding("info", "contract deferred", detail, "gstack contract report re-checks it"))
+    return findings
+
+
+def gate(checkup: Checkup) -> list[Finding]:
+    """The gate's bundle: there, verified, fresh."""
+    if checkup.switches["gate"].value == "off":
+        return []
+    from gstack.gate.status import findings
+
+    return list(findings(checkup.root, time.time()))
+
+
+Check = Callable[[Checkup], list[Finding]]
