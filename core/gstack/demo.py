@@ -85,21 +85,26 @@ def _contracts(box: Sandbox) -> Iterator[Step]:
     session.load("investigate")
     session.edit("src/auth.py")
     final = "Fixed: the null check was missing."
-    reply = _stop(box, path, session.say(final), final, active=False)
+    session.say(final)
+    reply = _stop(box, path, final, active=False)
     yield Step(
-        "contracts", "stop after an edit, without report or test", _reason_of(reply), "held once, with what is
-        missing", reply.seconds
+        "contracts",
+        "stop after an edit, without report or test",
+        _reason_of(reply),
+        "held once, with what is missing",
+        reply.seconds,
     )
     session.feedback(_reason_of(reply))
     session.shell("pytest -q")
-    report = "DEBUG REPORT\nSymptom: login fails\nRoot cause: a missing null check\nFix: src/auth.py\nEvidence: 12
-    tests pass"
-    reply = _stop(box, path, session.say(report), report, active=True)
+    report = "DEBUG REPORT\nSymptom: login fails\nRoot cause: a missing null check\nFix: src/auth.py\n"
+    report += "Evidence: 12 tests pass"
+    session.say(report)
+    reply = _stop(box, path, report, active=True)
     outcome = _reason_of(reply) or f"the stop goes through ({_outcome(box)})"
     yield Step("contracts", "stop after the test and the report", outcome, "everything is there", reply.seconds)
 
 
-def _stop(box: Sandbox, path: str, _: None, final: str, *, active: bool) -> Reply:
+def _stop(box: Sandbox, path: str, final: str, *, active: bool) -> Reply:
     payload = {
         "session_id": "demo-contract",
         "hook_event_name": "Stop",
