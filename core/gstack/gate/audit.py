@@ -38,8 +38,8 @@ TAIL = 1 << 17
 #: How long a server without an audit endpoint is believed to have none, in seconds.
 NO_ENDPOINT_FOR = 86400.0
 
-#: How long an append waits for the lock, in seconds; it is held for microseconds at a time.
-LOCK_WAIT = 2.0
+#: How long an append waits for the lock, in seconds: held for microseconds, and the host waits for the hook.
+LOCK_WAIT = 0.8
 
 #: A decision's action in the words of the audit log.
 DECISIONS = {"allow": "allowed", "warn": "warned", "block": "blocked"}
@@ -96,10 +96,9 @@ def decision_event(decision: "Decision", *, harness: str, machine: str, now: flo
     }
 
 
-def _line(event: "Mapping[str, Any]", prev: str) -> bytes:
-    """One event as it is spooled: keys sorted, ASCII, one line, long texts cut."""
-    fields = dict(event)
-    fields["prev"] = prev
+def _line(event: "Mapping[str, Any]", prev: str, now: float) -> bytes:
+    """One event as it is spooled: with id and time, keys sorted, ASCII, one line, long texts cut."""
+    fields: dict[str, Any] = {"event_id": new_id(), "decided_at": utc(now), **event, "prev": prev}
     for key, value in fields.items():
         if isinstance(value, str) and len(value) > FIELD_LIMIT:
             fields[key] = value[: FIELD_LIMIT - 1] + "\u2026"
@@ -110,7 +109,8 @@ def _line(event: "Mapping[str, Any]", prev: str) -> bytes:
 
 
 def append(root: str, event: "Mapping[str, Any]", *, now: float) -> bool:
-    """Put ``event`` into the spool with one locked write; True when it is there.
+    """Put ``event`` into the spool with one locked write; True when it is there. It gets an id and a time
+    if it has none.
 
     False when there is nowhere to send it (not connected, a ``file://`` base, a server without the
     endpoint) and when the spool is full, in which case it is counted. Raises OSError when the spool can't
@@ -129,7 +129,7 @@ def append(root: str, event: "Mapping[str, Any]", *, now: float) -> bool:
         fd = open_spool(root)
         try:
             last, end = _last_line(fd)
-            line = _line(event, _prev(last, state.get("head")))
+            line = _line(event, _prev(last, state.get("head")), now)
             if end + len(line) + 1 > CAP:
                 state["dropped"] = _count(state, "dropped") + 1
                 write_state(root, state)
@@ -145,9 +145,7 @@ def append(root: str, event: "Mapping[str, Any]", *, now: float) -> bool:
 def base_url(root: str) -> str:
     """The base URL that this machine is connected to, empty when it isn't."""
     try:
-        value, _ = scan_json(
-            read_file(join(root, "gate", "credentials.json"), 1 << 16).decode("utf-8", "replace")
-        )
+        value, _ = scan_json(read_file(join(root, "gate", "credentials.json"), 1 << 16).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return ""
     base = value.get("base_url") if isinstance(value, dict) else None

@@ -78,13 +78,15 @@ class Client:
             headers = {"User-Agent": f"gstack/{__version__}", "Accept-Encoding": "gzip"}
             if credentials.key:
                 headers[KEY_HEADER] = credentials.key
-            # a proxy of the environment would get the key of a loopback server in plain text
-            direct = is_loopback(urlsplit(self._base).hostname or "")
+            parts = urlsplit(self._base)
             self._http = httpx.Client(
                 headers=headers,
                 timeout=min(QUIET, deadline),
                 transport=transport,
-                trust_env=not direct,
+                # a proxy of the environment would get the key of a loopback server in plain text
+                trust_env=not is_loopback(parts.hostname or ""),
+                # loading the certificates costs 50 ms, and plain HTTP (loopback only) has no use for them
+                verify=parts.scheme == "https",
                 follow_redirects=False,
             )
 
@@ -106,8 +108,11 @@ class Client:
 
         Raises FetchError when it would lie outside the base URL.
         """
-        found = urljoin(urljoin(self._base, relative_to), path)
-        base, parts = urlsplit(self._base), urlsplit(found)
+        try:
+            found = urljoin(urljoin(self._base, relative_to), path)
+            base, parts = urlsplit(self._base), urlsplit(found)
+        except ValueError:
+            raise FetchError(f"the server points at something that is no address: {path[:100]!r}") from None
         inside = unquote(parts.path).startswith(unquote(base.path))
         climbs = any(part in ("..", ".") for part in unquote(parts.path).split("/"))
         if _origin(base.geturl()) != _origin(found) or not inside or climbs or "\\" in unquote(parts.path):
@@ -129,12 +134,16 @@ class Client:
             url = _next_hop(url, location)
         raise FetchError(f"{_shown(url)}: more than {REDIRECTS} redirects")
 
-    def post(self, path: str, body: bytes) -> int:
-        """Send JSON to ``path``: the status, whatever it is; redirects aren't followed. Raises FetchError."""
+    def post(self, path: str, body: bytes, *, within: float | None = None) -> int:
+        """Send JSON to ``path``: the status, whatever it is; redirects aren't followed. Raises FetchError.
+
+        ``within`` is the time for this request in seconds, where it is less than the client's deadline.
+        """
         url = self.url(path)
         if self._http is None:
             return 501
-        return self._bounded("POST", url, LIMIT, self._clock() + self._deadline, body)[0]
+        until = self._clock() + (self._deadline if within is None else within)
+        return self._bounded("POST", url, LIMIT, until, body)[0]
 
     def _bounded(self, method: str, url: str, limit: int, until: float, body: bytes | None = None) -> _Answer:
         """One exchange that returns in time even when a name server or a dribbling server doesn't.
@@ -197,7 +206,10 @@ def segment(text: str) -> str:
 
 def _next_hop(url: str, location: str) -> str:
     """Where a redirect leads, if it stays within the origin: the key goes nowhere else. Raises FetchError."""
-    found = urljoin(url, location)
+    try:
+        found = urljoin(url, location)
+    except ValueError:
+        found = ""
     if not location or _origin(found) != _origin(url):
         raise FetchError(f"{_shown(url)} redirects to {_shown(found)}: another place, refused")
     return found
@@ -219,7 +231,10 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 def _shown(url: str) -> str:
     """A URL as errors show it: no query, no user, no control characters, not endless."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an unreadable address"
     text = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return "".join(char if char.isprintable() else "?" for char in text)[:200]
 
@@ -259,9 +274,7 @@ def _read_local(url: str, base: str, limit: int) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         raise FetchError(f"{_shown(url)}: there is no such file", status=404) from None
     except (OSError, ValueError) as error:
-        raise FetchError(
-            f"{_shown(url)} can't be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        raise FetchError(f"{_shown(url)} can't be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > limit:
         raise FetchError(f"{_shown(url)}: the file is larger than {limit >> 20} MiB, which is refused")
     return data

@@ -7,31 +7,16 @@ Hot: the hook imports this after it has answered, so builtins only, and ``posix_
 
 import sys
 
-from gstack.lowlevel import (
-    POSIX,
-    environ,
-    join,
-    lock_fd,
-    parent,
-    read_fd,
-    read_file,
-    scan_json,
-    sys_os,
-    write_all,
-)
+from gstack.gate.freshness import STALE_AFTER, read_freshness
+from gstack.lowlevel import POSIX, environ, join, lock_fd, parent, read_fd, sys_os, write_all
 from gstack.state import ensure_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
 #: Least time between two background starts of a sync, in seconds (gate G5).
 REFRESH_EVERY = 300.0
-
-#: Age from which a bundle is refreshed in the background, in seconds; half of ``stale_after_s`` when that
-#: is less.
-REFRESH_AFTER = 3600.0
 
 #: What a detached child runs: the install that started it, whichever way it was put there (argument 1: its
 #: folder).
@@ -44,48 +29,18 @@ _BOOT = (
 _INHERITABLE = range(3, 64)
 
 
-def maybe_start(root: str, now: float, *, stale_after_s: float = 86400.0) -> bool:
+def maybe_start(root: str, now: float, *, stale_after_s: float = STALE_AFTER) -> bool:
     """Start ``gstack sync --quiet`` detached when the bundle is due; True when this process started it.
 
-    Due: connected, and the last successful sync is older than an hour (or than half of ``stale_after_s``),
-    lies in the future (the clock was wrong), or never was. ``now`` in seconds since the epoch. Never
-    raises.
+    Due: connected, and the last successful sync is older than an hour (or than half of ``stale_after_s``), lies
+    in the future (the clock was wrong), or never was. ``now`` in seconds since the epoch. Never raises.
     """
     try:
-        if not due(root, now, stale_after_s) or not connected(root):
+        if not read_freshness(root, {"stale_after": stale_after_s, "stale_action": "warn"}, now).due:
             return False
-        return claim(join(root, "gate", "refresh.lock"), now, REFRESH_EVERY) and start(
-            root, ("sync", "--quiet")
-        )
+        return claim(join(root, "gate", "refresh.lock"), now, REFRESH_EVERY) and start(root, ("sync", "--quiet"))
     except (OSError, ValueError):
         return False
-
-
-def due(root: str, now: float, stale_after_s: float = 86400.0) -> bool:
-    """Whether the last successful sync is too long ago, by ``gate/sync.json``."""
-    last = sync_state(root).get("last_success")
-    if not isinstance(last, (int, float)):
-        return True
-    age = now - last
-    return age > min(REFRESH_AFTER, max(stale_after_s, 0.0) / 2) or age < -REFRESH_EVERY
-
-
-def sync_state(root: str) -> "dict[str, Any]":
-    """``gate/sync.json`` as plain data; empty when it is missing or broken."""
-    try:
-        value, _ = scan_json(read_file(join(root, "gate", "sync.json"), 1 << 16).decode("utf-8", "replace"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def connected(root: str) -> bool:
-    """Whether this machine has credentials: no credentials, no refresh and no audit."""
-    try:
-        sys_os.stat(join(root, "gate", "credentials.json"))
-    except OSError:
-        return False
-    return True
 
 
 def claim(path: str, now: float, every: float) -> bool:

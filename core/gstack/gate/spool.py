@@ -6,6 +6,7 @@ it reads the front of the spool, posts it without holding the spool's lock, and 
 bytes away. A process that dies in between sends them again, and the server counts each ``event_id`` once.
 """
 
+import hashlib
 import json
 import os
 import time
@@ -29,8 +30,8 @@ from gstack.gate.audit import (
     write_state,
 )
 from gstack.gate.client import Client, FetchError
-from gstack.gate.credentials import Credentials, gate_folder, read_credentials
-from gstack.lowlevel import read_fd, sha256, short_hash
+from gstack.gate.credentials import gate_folder, read_credentials
+from gstack.lowlevel import read_fd, short_hash
 from gstack.state import Lock, write_atomic
 
 #: Most events and bytes of one request.
@@ -106,7 +107,8 @@ def flush(
         with Lock(os.path.join(gate_folder(root), "audit-flush.lock"), wait=False) as lock:
             if not lock.held:
                 return Flushed(problem="another process is sending")
-            done = _flush_all(root, credentials, until, now, transport)
+            with Client(credentials, deadline=budget_s, transport=transport) as client:
+                done = _flush_all(root, client, until, now)
             return Flushed(done.sent, done.refused, queue(root).length, done.problem)
     except OSError as error:
         return Flushed(problem=str(error))
@@ -114,13 +116,7 @@ def flush(
         return Flushed(problem=error.message)
 
 
-def _flush_all(
-    root: str,
-    credentials: Credentials,
-    until: float,
-    now: Callable[[], float],
-    transport: httpx.BaseTransport | None,
-) -> Flushed:
+def _flush_all(root: str, client: Client, until: float, now: Callable[[], float]) -> Flushed:
     sent = refused = 0
     while batch := _front(root):
         left = until - time.monotonic()
@@ -131,8 +127,8 @@ def _flush_all(
             _remove(root, batch)
             continue
         try:
-            with Client(credentials, deadline=left, transport=transport) as client:
-                status = client.post("api/audit/ingest", b'{"events": [' + b", ".join(batch.events) + b"]}")
+            body = b'{"events": [' + b", ".join(batch.events) + b"]}"
+            status = client.post("api/audit/ingest", body, within=left)
         except FetchError as error:
             status, problem = 0, error.message
         if 200 <= status < 300:
@@ -162,16 +158,15 @@ class _Batch:
 
 def _front(root: str) -> _Batch | None:
     """The next events to send, None when nothing waits; what was sent but still lies there goes first."""
-    while True:
+    with _held(root):
+        data, sent = _read_spool(root), read_state(root).get("sent")
+    lines = _lines(data)
+    hashes = [_hash(line) for line in lines]
+    if sent in hashes:
+        gone = lines[: hashes.index(sent) + 1]
+        del lines[: len(gone)]
         with _held(root):
-            data = _read_spool(root)
-            lines = _lines(data)
-            hashes = [sha256(line) for line in lines]
-            sent = read_state(root).get("sent")
-            if sent not in hashes:
-                break
-            gone = sum(len(line) + 1 for line in lines[: hashes.index(sent) + 1])
-            write_atomic(spool_path(root), data[gone:])
+            _take_away(root, _joined(gone))
     taken: list[bytes] = []
     events: list[bytes] = []
     size = 0
@@ -188,21 +183,34 @@ def _front(root: str) -> _Batch | None:
             break
     if not taken:
         return None
-    return _Batch(b"".join(line + b"\n" for line in taken), events)
+    return _Batch(_joined(taken), events)
+
+
+def _hash(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()
+
+
+def _joined(lines: list[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _take_away(root: str, front: bytes) -> None:
+    """Take ``front`` from the spool, under its lock. Raises StateError when it doesn't begin so any more."""
+    data = _read_spool(root)
+    if not data.startswith(front):
+        raise StateError(f"{spool_path(root)} was changed while it was sent; it is left as it is")
+    write_atomic(spool_path(root), data[len(front) :])
 
 
 def _remove(root: str, batch: _Batch, *, refused: int = 0, **noted: Any) -> None:
     """Take a batch from the front of the spool. The state is written first: see :func:`_front`."""
     with _held(root):
-        data = _read_spool(root)
-        if not data.startswith(batch.data):
-            raise StateError(f"{spool_path(root)} was changed while it was sent; it is left as it is")
         state = read_state(root) | noted
         state["refused"] = _number(state, "refused") + refused
         if batch.events:
-            state["sent"] = sha256(batch.events[-1])
+            state["sent"] = _hash(batch.events[-1])
         write_state(root, state)
-        write_atomic(spool_path(root), data[len(batch.data) :])
+        _take_away(root, batch.data)
 
 
 def _forget(root: str, now: float, problem: str) -> None:
@@ -242,7 +250,7 @@ def _read_spool(root: str) -> bytes:
 
 def _lines(data: bytes) -> list[bytes]:
     """The whole lines; a part that a dying process left at the end is none."""
-    return [line for line in data[: data.rfind(b"\n") + 1].split(b"\n") if line]
+    return data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
 
 
 def _number(state: Mapping[str, Any], key: str) -> int:
@@ -289,7 +297,7 @@ def verify(root: str) -> Checked:
     sent, head = state.get("sent") or "", state.get("head")
     gaps = []
     expected = sent
-    hashes = [sha256(line) for line in lines]
+    hashes = [_hash(line) for line in lines]
     for number, (line, found) in enumerate(zip(lines, hashes, strict=True), 1):
         event = parse_line(line)
         # a sender that died between noting and taking away leaves what it sent: that is no gap
@@ -317,7 +325,7 @@ def verify_events(events: Iterable[Mapping[str, Any]]) -> Checked:
     machines: dict[str, dict[str, Mapping[str, Any]]] = {}
     for event in events:
         own = {key: event[key] for key in FIELDS if key in event}
-        digest = sha256(json.dumps(own, sort_keys=True).encode())
+        digest = _hash(json.dumps(own, sort_keys=True).encode())
         machines.setdefault(str(event.get("machine_name", "")), {})[digest] = event
     for machine, chain in sorted(machines.items()):
         seen: dict[object, str] = {}
