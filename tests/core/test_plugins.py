@@ -36,7 +36,9 @@ def install(site: Path, dist: str, entry: str, code: str, *, group: str = GROUP,
 
 
 def survey(site: Path) -> dict[str, plugins.Status]:
-    return {status.found.id + "@" + status.found.dist: status for status in plugins.survey(str(site), {}, paths=[str(site)])}
+    return {
+        status.found.id + "@" + status.found.dist: status for status in plugins.survey(str(site), {}, paths=[str(site)])
+    }
 
 
 def test_finding_imports_nothing(site: Path) -> None:
@@ -57,9 +59,14 @@ def test_finding_imports_nothing(site: Path) -> None:
         (GOOD.format(name="vendor.x") + "@hookimpl\ndef gstack_unknown_hook():\n    pass\n", "failed", "unknown hook"),
         (GOOD.format(name="bare"), "refused", "vendor.bare"),
         ("print('x')\n" + GOOD.format(name="vendor.x"), "failed", "printed"),
-        ("import time\n" + GOOD.format(name="vendor.x").replace("return", "time.sleep(9); return"), "failed", "took longer"),
         (
-            "import pluggy\n@pluggy.HookimplMarker('gstack')(wrapper=True)\ndef gstack_contract_kinds():\n    return (yield)\n",
+            "import time\n" + GOOD.format(name="vendor.x").replace("return", "time.sleep(9); return"),
+            "failed",
+            "took longer",
+        ),
+        (
+            "import pluggy\n@pluggy.HookimplMarker('gstack')(wrapper=True)\n"
+            "def gstack_contract_kinds():\n    return (yield)\n",
             "failed",
             "wrapper",
         ),
@@ -104,7 +111,9 @@ def test_switched_off_is_listed_and_not_imported(site: Path) -> None:
     assert "fake_a_dist" not in sys.modules
 
 
-def test_pth_folders_are_followed_and_import_hooks_are_not(site: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_pth_folders_are_followed_and_import_hooks_are_not(
+    site: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     source = tmp_path_factory.mktemp("src")
     install(site, "a-dist", "vendor.x", "", module="fake_elsewhere")
     (site / "fake_elsewhere.py").unlink()

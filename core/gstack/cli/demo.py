@@ -31,9 +31,8 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON with s
             out.print(f"[bold]{_TITLES[feature]}[/]\n")
         out.print(f"  [cyan]{escape(step.action)}[/]  [dim]({escape(step.why)}; {step.seconds * 1000:.0f} ms)[/]")
         out.print(f"    -> {escape(step.outcome)}\n")
-    out.print(
-        "Switch it on for real: gstack setup --skill-routing\nTry it first:         gstack setup --skill-routing=observe"
-    )
+    out.print("Switch it on for real: gstack setup --skill-routing")
+    out.print("Try it first:          gstack setup --skill-routing=observe")
 
 
 _TITLES = {
