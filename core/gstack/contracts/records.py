@@ -6,7 +6,7 @@ outcomes, and none is ever lost.
 
 from gstack.api import CANNOT_TELL, MET, MISSING
 from gstack.errors import ContractState
-from gstack.lowlevel import dump_json, join, load_json, read_file
+from gstack.lowlevel import dump_json, join, load_json, read_file, sys_os
 from gstack.state import Lock, write_atomic
 
 TYPE_CHECKING = False
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 VERSION = 1
 #: Largest file that is read, in bytes.
 LIMIT = 8 << 20
+
+#: How long a run may stay deferred before it counts as stuck, in seconds.
+STUCK_AFTER = 3600
 
 OUTCOMES = ("met", "met_waived", "blocked", "met_after_block", "miss", "deferred")
 #: The outcomes that stay as they are.
@@ -108,6 +111,7 @@ def _is_run(run: "Any") -> bool:
         and isinstance(agents, dict)
         and all(isinstance(seen, (int, float)) for seen in agents.values())
         and isinstance(run.get("blocked_at", 0), (int, float))
+        and isinstance(run.get("updated_at", 0), (int, float))
     )
 
 
@@ -155,6 +159,37 @@ def change_run(
                 then()
     except OSError as error:
         raise RecordError(path, f"it can't be written ({cause(error)}); make {root} writable") from None
+
+
+def record_files(root: str) -> "list[tuple[str, str]]":
+    """Every session record as (path, session id), by name; empty when there is no folder. Raises RecordError."""
+    folder = records_dir(root)
+    try:
+        found = sorted([name for name in sys_os.listdir(folder) if name.endswith(".json")])
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise RecordError(folder, f"it can't be listed ({cause(error)})") from None
+    return [(join(folder, name), name[: -len(".json")]) for name in found]
+
+
+def stuck_runs(root: str, now: float) -> "list[tuple[str, str, float]]":
+    """The runs that have been deferred for over an hour, as (session, skill, hours): their agents never reported back.
+
+    Records that can't be used are passed over (``gstack contract report`` names them). Raises RecordError as
+    :func:`record_files` does.
+    """
+    found = []
+    for path, session in record_files(root):
+        try:
+            record = read_record_file(path)
+        except ContractState:
+            continue
+        for run in record["runs"] if record else ():
+            since = now - float(run.get("updated_at") or now)
+            if run["outcome"] == "deferred" and since > STUCK_AFTER:
+                found.append((session, run["skill"], since / 3600))
+    return found
 
 
 def cause(error: Exception) -> str:

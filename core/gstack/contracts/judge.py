@@ -1,0 +1,164 @@
+"""Judging a run outside the hook, as ``gstack contract check`` and ``report`` do (contracts C8, C9).
+
+Cold. Reads only: no snapshot, no record, no log is written. Any installed host adapter may read the transcript,
+whatever host is running.
+"""
+
+import difflib
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from gstack.api import Event, Run
+from gstack.contracts.block_text import block_text, waive_command
+from gstack.contracts.check import Outcome, evaluate
+from gstack.contracts.hook import MAX_BYTES
+from gstack.contracts.runs import Names, last_run
+from gstack.contracts.schema import Contract, parse_contract
+from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
+from gstack.plan import PluginFailed, isolated, load_object
+from gstack.plugins import Status, survey
+from gstack.protocols import ContractKind, HostAdapter
+
+#: What one item may take outside the hook, in seconds: enough for anything but an expression that runs away.
+ITEM_LIMIT = 10.0
+
+
+class Bench:
+    """What is installed here to judge with: the contract kinds, the host adapters, and where from.
+
+    ``kinds`` by name; ``hosts`` in plug-in order; ``problems`` says for each plug-in that can't be used why.
+    """
+
+    def __init__(self, root: str, env: Mapping[str, str]) -> None:
+        self.root = root
+        self.env = env
+        self._statuses = survey(root, env, group="gstack.contract_kinds")
+        hosts = survey(root, env, group="gstack.host_adapters")
+        self.kinds: dict[str, ContractKind] = {kind.name: kind for kind in _objects(self._statuses)}
+        self.hosts: list[HostAdapter] = _objects(hosts)
+        self.problems = [
+            f"{status.found.id} ({status.found.dist}): {status.state}, {status.why}"
+            for status in [*self._statuses, *hosts]
+            if status.state != "ok"
+        ]
+
+    def kind_hint(self, name: str) -> str:
+        """How to get a kind that isn't here: the distribution that has it where one is known, else the nearest name."""
+        for status in self._statuses:
+            if status.state != "ok" and name in (status.found.id, *status.names):
+                how = f"; gstack plugins enable {status.found.id}" if status.state in ("disabled", "set aside") else ""
+                return f"the distribution {status.found.dist} has it, but it is {status.state} ({status.why}){how}"
+        near = difflib.get_close_matches(name, self.kinds, n=1)
+        if near:
+            return f"did you mean {near[0]}?"
+        if "." in name:
+            return f"install the distribution of {name.split('.')[0]} that has it"
+        return f"this installation has {', '.join(sorted(self.kinds)) or 'none'}; names of outside kinds have a prefix"
+
+    @staticmethod
+    def call(owner: Any, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a kind's method in its own failure domain. Raises PluginFailed."""
+        return isolated(str(getattr(owner, "name", type(owner).__name__)), function, *args, limit=ITEM_LIMIT)
+
+
+def _objects(statuses: Sequence[Status]) -> list[Any]:
+    found: list[Any] = []
+    for status in statuses:
+        if status.state == "ok":
+            names = (status.found.module, status.found.attr, status.found.group)
+            try:
+                found.extend(isolated(status.found.id, load_object, *names, limit=ITEM_LIMIT))
+            except PluginFailed as failed:
+                status.state, status.why = "failed", failed.what
+    return found
+
+
+def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[list[Event]], bool]) -> list[Event]:
+    """The events of a transcript, read by the first adapter that understands it and whose reading ``prefer`` likes.
+
+    Raises ContractState for a file that can't be read or is too large, UnknownShape when no adapter understands it.
+    """
+    try:
+        size = os.stat(path).st_size
+    except OSError as error:
+        raise ContractState(f"{path}: the transcript can't be read ({error.strerror})") from None
+    if size > MAX_BYTES:
+        raise ContractState(f"{path}: the transcript is over {MAX_BYTES >> 20} MiB ({size} bytes)")
+    readings: list[list[Event]] = []
+    shapes: list[str] = []
+    for host in hosts:
+        try:
+            events = isolated(host.id, _read, host, path, limit=60.0)
+        except PluginFailed as failed:
+            cause = failed.__cause__
+            if isinstance(cause, ContractState):
+                raise cause from None
+            shapes.append(f"{host.id}: {getattr(cause, 'message', failed.what)}")
+            continue
+        if prefer(events):
+            return list(events)
+        readings.append(events)
+    if readings:
+        return readings[0]
+    raise UnknownShape(f"{path}: no installed host adapter understands this transcript ({'; '.join(shapes) or 'none'})")
+
+
+def _read(host: HostAdapter, path: str) -> list[Event]:
+    return host.read_transcript(path, max_bytes=MAX_BYTES)
+
+
+class Checked:
+    """A run that was judged: ``skill``, its ``contract``, the file (``source``) that declares it, ``run``, ``outcome``."""
+
+    def __init__(self, skill: str, contract: Contract, source: str, run: Run, outcome: Outcome) -> None:
+        self.skill = skill
+        self.contract = contract
+        self.source = source
+        self.run = run
+        self.outcome = outcome
+
+    def block_text(self, bench: Bench) -> str:
+        """The line that the hook would hold the stop with."""
+        command = waive_command(os.path.join(bench.root, "bin"))
+        missing: Collection[str] = self.outcome.missing
+        return block_text(self.skill, self.contract, missing, bench.kinds, bench.call, command)
+
+
+class Declared:
+    """A skill's contract and the names that its loads may carry. Raises NoContract for an invalid one."""
+
+    def __init__(self, skill: str, raw: Any, source: str, names: Names, bench: Bench) -> None:
+        self.skill = skill
+        self.source = source
+        self.names = names
+        self.contract = parse_contract(raw, bench.kinds, source=source, kind_hint=bench.kind_hint)
+
+
+def declared_in_file(skill: str, path: str, bench: Bench) -> Declared:
+    """The contract of a SKILL.md that needn't be installed. Raises NoContract."""
+    from gstack.skills import read_skill
+
+    found = read_skill(path, name=skill)
+    if isinstance(found, str):
+        raise NoContract(f"{path}: {found}")
+    if found.contract is None:
+        raise NoContract(f"{path}: it declares no contract")
+    return Declared(skill, found.contract, path, Names([skill], {found.label: skill} if found.label else {}), bench)
+
+
+def check_transcript(path: str, declared: Declared, bench: Bench) -> Checked:
+    """Judge the last run of a skill in a transcript. A pure function of the file and the contract.
+
+    Raises ContractState, UnknownShape, NotLoaded (contracts C8).
+    """
+
+    def run_in(events: Sequence[Event]) -> Run | None:
+        return last_run(events, [declared.skill], declared.names)
+
+    events = read_transcript(path, bench.hosts, lambda events: run_in(events) is not None)
+    run = run_in(events)
+    if run is None:
+        raise NotLoaded(f"{path}: the transcript never loads {declared.skill}")
+    outcome = evaluate(declared.contract, run, bench.kinds, bench.call)
+    return Checked(declared.skill, declared.contract, declared.source, run, outcome)

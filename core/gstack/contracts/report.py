@@ -1,0 +1,313 @@
+"""Which runs missed what: ``gstack contract report`` (contracts C8).
+
+Cold. Reads the session records; a run that was still held or deferred when it was recorded is judged again by its
+transcript, where that file is still there.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from gstack.contracts.check import WAIVED, evaluate
+from gstack.contracts.judge import Bench, Declared, read_transcript
+from gstack.contracts.records import read_record, read_record_file, record_files, record_path
+from gstack.contracts.runs import Names, pending_agents, runs
+from gstack.errors import ContractState, ContractUsage, GstackError, NoContract
+from gstack.sessions import safe_id
+
+#: The result of a run that was held and, as its transcript shows, fixed afterwards.
+FIXED = "fixed_after_block"
+
+
+class Row:
+    """One run: as recorded, and what it reads now.
+
+    ``outcome`` is the recorded word, ``result`` what it reads after the transcript was looked at again
+    (``fixed_after_block`` among others), ``miss`` whether it counts as one, ``items`` each item's state, ``note`` why
+    a run could not be judged again; times are seconds since the epoch.
+    """
+
+    __slots__ = (
+        "blocked_at",
+        "host",
+        "items",
+        "load_id",
+        "note",
+        "observed",
+        "outcome",
+        "result",
+        "session",
+        "skill",
+        "updated_at",
+    )
+
+    def __init__(self, record: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+        self.session: str = record["session"]
+        self.host: str = str(record.get("host", ""))
+        self.skill: str = run["skill"]
+        self.load_id: str = run["load_id"]
+        self.outcome: str = run["outcome"]
+        self.result: str = run["outcome"]
+        self.items: dict[str, str] = dict(run["items"])
+        self.blocked_at: float | None = run.get("blocked_at")
+        self.updated_at: float = run.get("updated_at") or self.blocked_at or 0
+        self.observed = bool(run.get("observe"))
+        self.note = ""
+
+    @property
+    def miss(self) -> bool:
+        """Held and never fixed, stopped again unmet, or met only through a waiver."""
+        waived = WAIVED in self.items.values() and self.result not in ("met", "deferred")
+        return self.result in ("blocked", "miss", "met_waived") or waived
+
+    @property
+    def missed_items(self) -> list[str]:
+        """The items that the miss is about."""
+        return [item for item, state in self.items.items() if state in ("missing", WAIVED)] if self.miss else []
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts with stable keys."""
+        return {
+            "session": self.session,
+            "host": self.host,
+            "skill": self.skill,
+            "load_id": self.load_id,
+            "outcome": self.outcome,
+            "result": self.result,
+            "miss": self.miss,
+            "items": self.items,
+            "missed_items": self.missed_items,
+            "observed": self.observed,
+            "blocked_at": self.blocked_at,
+            "updated_at": self.updated_at,
+            "note": self.note,
+        }
+
+
+class Report:
+    """Every recorded run, oldest first, and the records that can't be used (path and problem)."""
+
+    def __init__(self, rows: list[Row], errors: list[tuple[str, str]]) -> None:
+        self.rows = sorted(rows, key=lambda row: (row.updated_at, row.session, row.load_id))
+        self.errors = errors
+
+    @property
+    def missed(self) -> list[Row]:
+        """The runs that count as a miss."""
+        return [row for row in self.rows if row.miss]
+
+    def by_skill(self) -> list[tuple[str, int, int]]:
+        """Skill, misses, runs; most misses first."""
+        total = Counter(row.skill for row in self.rows)
+        missed = Counter(row.skill for row in self.missed)
+        return sorted(((name, missed[name], total[name]) for name in total), key=lambda row: (-row[1], row[0]))
+
+    def by_item(self) -> list[tuple[str, str, int, int]]:
+        """Skill, item, misses, runs that had the item; most misses first."""
+        total: Counter[tuple[str, str]] = Counter()
+        missed: Counter[tuple[str, str]] = Counter()
+        for row in self.rows:
+            total.update((row.skill, item) for item in row.items)
+            missed.update((row.skill, item) for item in row.missed_items)
+        return sorted(((*key, missed[key], total[key]) for key in total), key=lambda row: (-row[2], row[0], row[1]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts with stable keys."""
+        return {
+            "runs": len(self.rows),
+            "missed": len(self.missed),
+            "by_skill": [{"skill": n, "misses": m, "runs": t} for n, m, t in self.by_skill()],
+            "by_item": [{"skill": s, "item": i, "misses": m, "runs": t} for s, i, m, t in self.by_item()],
+            "rows": [row.as_dict() for row in self.rows],
+            "errors": [{"path": path, "problem": problem} for path, problem in self.errors],
+        }
+
+
+def collect(root: str, *, session: str | None = None, judge: "Judge | None" = None) -> Report:
+    """Read the records of all sessions, or of one; with ``judge``, open runs are judged again.
+
+    A record that can't be used costs only itself. Raises ContractUsage for a session id that can't be one, and
+    RecordError when the folder can't be listed.
+    """
+    rows: list[Row] = []
+    errors: list[tuple[str, str]] = []
+    for path, name in _record_files(root, session):
+        try:
+            record = read_record(root, name) if safe_id(name) else read_record_file(path)
+        except ContractState as error:
+            errors.append((path, error.message.removeprefix(f"{path}: ")))
+            continue
+        for run in record["runs"] if record else ():
+            row = Row(record or {}, run)
+            if judge is not None and row.outcome in ("blocked", "deferred"):
+                judge.again(row, run, (record or {}).get("transcript"))
+            rows.append(row)
+    return Report(rows, errors)
+
+
+def _record_files(root: str, session: str | None) -> list[tuple[str, str]]:
+    if session is not None:
+        name = safe_id(session)
+        if name is None:
+            raise ContractUsage(f"--session {session!r} is no session id")
+        return [(record_path(root, name), name)]
+    return record_files(root)
+
+
+class Judge:
+    """Judges open runs again by their transcripts, with the contracts that are installed now.
+
+    ``declared`` gives a skill's contract; it may raise NoContract.
+    """
+
+    def __init__(self, bench: Bench, skills: "SkillBook") -> None:
+        self.bench = bench
+        self.skills = skills
+        self._places: dict[str, str] | None = None
+
+    def again(self, row: Row, run: Mapping[str, Any], transcript: str | None) -> None:
+        """Set ``result`` and ``items`` of ``row`` to what its transcript shows, or ``note`` to why it can't."""
+        path = self._find(transcript, row.session)
+        if path is None:
+            row.note = "its transcript is gone"
+            return
+        try:
+            declared = self.skills.declared(row.skill)
+            if run["contract"].get("digest") not in (None, declared.contract.digest):
+                row.note = "the contract has changed since"
+                return
+            self._judge(row, path, declared)
+        except GstackError as error:
+            row.note = error.message
+
+    def _find(self, recorded: str | None, session: str) -> str | None:
+        if recorded and os.path.isfile(recorded):
+            return recorded
+        if self._places is None:
+            self._places = {}
+            for host in self.bench.hosts:
+                for path in host.transcripts(self.bench.env):
+                    self._places.setdefault(os.path.basename(path), path)
+        return next((path for name, path in self._places.items() if session in name), None)
+
+    def _judge(self, row: Row, path: str, declared: Declared) -> None:
+        events = read_transcript(path, self.bench.hosts, lambda events: bool(events))
+        found = [run for run in runs(events, declared.skill, declared.names) if run.load_id == row.load_id]
+        if not found:
+            row.note = "its transcript doesn't hold this load any more"
+            return
+        outcome = evaluate(declared.contract, found[-1], self.bench.kinds, self.bench.call)
+        if outcome.unclear:
+            row.note = f"{outcome.unclear[0].id} can't be judged: {outcome.unclear[0].why}"
+            return
+        row.items = outcome.states()
+        if outcome.met:
+            word = FIXED if row.outcome == "blocked" else "met"
+            row.result = "met_waived" if outcome.ids(WAIVED) else word
+        elif row.outcome == "deferred" and not pending_agents(found[-1]):
+            row.result = "miss"
+
+
+class SkillBook:
+    """The installed skills' contracts, each compiled once."""
+
+    def __init__(self, skills: Collection[Any], bench: Bench) -> None:
+        self._skills = {skill.name: skill for skill in skills}
+        labels = {skill.label: skill.name for skill in skills if skill.label}
+        self.names = Names(list(self._skills), labels)
+        self._bench = bench
+        self._declared: dict[str, Declared] = {}
+
+    def declared(self, said: str) -> Declared:
+        """The contract of the skill that ``said`` names. Raises NoContract."""
+        name = self.names.resolve(said)
+        skill = self._skills.get(name or "")
+        if name is None or skill is None:
+            raise NoContract(f"no installed skill is called {said}")
+        if skill.contract is None:
+            raise NoContract(f"{skill.path}: {name} declares no contract")
+        if name not in self._declared:
+            self._declared[name] = Declared(name, skill.contract, skill.path, self.names, self._bench)
+        return self._declared[name]
+
+
+# ---------------------------------------------------------------------------------------------------- html
+
+
+def day(seconds: float) -> str:
+    """A day, in UTC."""
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d")
+
+
+def moment(seconds: float) -> str:
+    """A minute, in UTC."""
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
+
+
+def render_html(report: Report, *, now: float) -> str:
+    """One self-contained page: no network, light and dark, readable on a phone."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("gstack.contracts", "templates"), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters.update(moment=moment)
+    template = environment.get_template("report.html.j2")
+    return template.render(report=report, chart=misses_over_time(report.rows), now=now)
+
+
+class Bar:
+    """One day of the chart: ``day``, the misses of each ``(skill, item)`` place, and how many runs there were."""
+
+    def __init__(self, label: str, parts: list[int], runs_of_day: int) -> None:
+        self.label = label
+        self.parts = parts
+        self.runs = runs_of_day
+
+    @property
+    def total(self) -> int:
+        """All misses of the day."""
+        return sum(self.parts)
+
+
+class Chart:
+    """Misses by day, stacked by skill and item: ``series`` names the stacks, ``bars`` are the days without gaps."""
+
+    def __init__(self, series: list[str], bars: list[Bar]) -> None:
+        self.series = series
+        self.bars = bars
+
+    @property
+    def top(self) -> int:
+        """The highest bar (at least 1)."""
+        return max([bar.total for bar in self.bars], default=0) or 1
+
+
+#: How many stacks a chart tells apart, and how many bars fit; older days are joined into weeks.
+_SERIES, _BARS = 7, 60
+
+
+def misses_over_time(rows: Sequence[Row]) -> Chart:
+    """The chart's data: days, or weeks where there are too many days."""
+    dated = [row for row in rows if row.updated_at]
+    if not dated:
+        return Chart([], [])
+    first, last = (_day_number(edge(row.updated_at for row in dated)) for edge in (min, max))
+    step = 1 if last - first < _BARS else 7 * (-(-(last - first + 1) // (7 * _BARS)))
+    counts = Counter(f"{row.skill} · {item}" for row in dated for item in row.missed_items)
+    series = [name for name, _ in counts.most_common(_SERIES)]
+    shown = [*series, "others"] if len(counts) > _SERIES else series
+    bars = []
+    for start in range(first, last + 1, step):
+        inside = [row for row in dated if start <= _day_number(row.updated_at) < start + step]
+        parts = [0] * len(shown)
+        for name in (f"{row.skill} · {item}" for row in inside for item in row.missed_items):
+            parts[series.index(name) if name in series else len(series)] += 1
+        bars.append(Bar(day(start * 86400), parts, len(inside)))
+    return Chart(shown, bars)
+
+
+def _day_number(seconds: float) -> int:
+    return int(seconds // 86400)
