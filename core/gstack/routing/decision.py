@@ -21,7 +21,7 @@ PACK_PREFIX = "gstack-"
 EMPTY, SLASH, TOO_LONG = "empty", "slash", "too-long"
 NO_SKILLS, BELOW_THRESHOLD, NOT_ROUTABLE = "no-skills", "below-threshold", "not-routable"
 SCATTERED, NEGATED, BLOCKED = "scattered", "negated", "blocked-by-policy"
-ALREADY_LOADED, ALREADY_HINTED = "already-loaded", "already-hinted"
+ALREADY_LOADED, ALREADY_HINTED, SCORER_ERROR = "already-loaded", "already-hinted", "scorer-error"
 
 
 def unroutable(prompt: "str | None") -> "str | None":
