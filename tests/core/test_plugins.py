@@ -65,8 +65,8 @@ def test_finding_imports_nothing(site: Path) -> None:
             "took longer",
         ),
         (
-            "import pluggy\n@pluggy.HookimplMarker('gstack')(wrapper=True)\n"
-            "def gstack_contract_kinds():\n    return (yield)\n",
+            ("import pluggy\n@pluggy.HookimplMarker('gstack')(wrapper=True)\n"
+            "def gstack_contract_kinds():\n    return (yield)\n"),
             "failed",
             "wrapper",
         ),
