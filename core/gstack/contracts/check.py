@@ -9,7 +9,7 @@ from gstack.plan import PluginFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
     from gstack.api import Item, Run
@@ -68,8 +68,20 @@ class Outcome(Value):
         return {result.id: result.status for result in self.results}
 
 
-def evaluate(contract: "Contract", run: "Run", kinds: "Mapping[str, ContractKind]", call: "Call") -> Outcome:
-    """Judge every item of ``contract`` on ``run``; ``call(owner, function, *arguments)`` isolates each kind."""
+def evaluate(
+    contract: "Contract",
+    run: "Run",
+    kinds: "Mapping[str, ContractKind]",
+    call: "Call",
+    *,
+    aliases: "Collection[str]" = (),
+    others: "Mapping[str, Collection[str]] | None" = None,
+) -> Outcome:
+    """Judge every item of ``contract`` on ``run``; ``call(owner, function, *arguments)`` isolates each kind.
+
+    ``aliases`` and ``others`` (the item ids of other skills' contracts) tell whose item a waiver names
+    (:func:`gstack.contracts.waivers.find_waivers`).
+    """
     early = early_exit(run)
     if early:
         return Outcome(tuple([ItemResult(item.id, item.kind, MET, early) for item in contract.items]), early)
@@ -77,7 +89,7 @@ def evaluate(contract: "Contract", run: "Run", kinds: "Mapping[str, ContractKind
     if any(result.status != MET for result in results):
         from gstack.contracts.waivers import find_waivers
 
-        waived = find_waivers(run, run.skill, [item.id for item in contract.items])
+        waived = find_waivers(run, run.skill, [item.id for item in contract.items], names=aliases, others=others)
         results = [_waive(result, waived) for result in results]
     return Outcome(tuple(results))
 

@@ -76,7 +76,7 @@ def decide(
             contract, kinds = stop.contract_of(run)
         except NoContract as error:
             return _trouble(ctx, stop.contract_path(run), error.message)
-        outcome = evaluate(contract, run, kinds, ctx.call)
+        outcome = evaluate(contract, run, kinds, ctx.call, aliases=stop.names.aliases([run.skill]))
         if outcome.met or outcome.unclear or (ctx.event.last_assistant_text is not None and settled(run)):
             break
         later = patience.wait()

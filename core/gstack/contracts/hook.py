@@ -42,16 +42,16 @@ def answer(
         from gstack.contracts.decision import decide
 
         return decide(ctx, events, clock=clock, pause=pause)
-    except FileNotFoundError:
-        return ALLOW
     except UnknownShape as error:
         from gstack.contracts.trouble import fail_open
 
         return fail_open(ctx, event.transcript_path, error.message, canary=True)
     except (ContractState, OSError) as error:
+        path = getattr(error, "path", None) or event.transcript_path
+        if path == event.transcript_path and not _has_content(path):
+            return ALLOW  # it disappeared while it was read
         from gstack.contracts.trouble import fail_open
 
-        path = getattr(error, "path", None) or event.transcript_path
         return fail_open(ctx, path, getattr(error, "message", None) or str(error))
 
 

@@ -109,7 +109,7 @@ def _read(host: HostAdapter, path: str) -> list[Event]:
 
 
 class Checked:
-    """A run that was judged: ``skill``, its ``contract``, the file (``source``) that declares it, ``run``, ``outcome``."""
+    """A run that was judged: ``skill``, ``contract``, the file (``source``) that declares it, ``run``, ``outcome``."""
 
     def __init__(self, skill: str, contract: Contract, source: str, run: Run, outcome: Outcome) -> None:
         self.skill = skill
@@ -126,13 +126,57 @@ class Checked:
 
 
 class Declared:
-    """A skill's contract and the names that its loads may carry. Raises NoContract for an invalid one."""
+    """A skill's contract, the names that its loads may carry, and the item ids of the other skills' contracts.
 
-    def __init__(self, skill: str, raw: Any, source: str, names: Names, bench: Bench) -> None:
+    Raises NoContract for an invalid one.
+    """
+
+    def __init__(
+        self,
+        skill: str,
+        raw: Any,
+        source: str,
+        names: Names,
+        bench: Bench,
+        others: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         self.skill = skill
         self.source = source
         self.names = names
+        self.others = others
         self.contract = parse_contract(raw, bench.kinds, source=source, kind_hint=bench.kind_hint)
+
+
+class SkillBook:
+    """The installed skills' contracts, each compiled once."""
+
+    def __init__(self, skills: Collection[Any], bench: Bench) -> None:
+        self._skills = {skill.name: skill for skill in skills}
+        labels = {skill.label: skill.name for skill in skills if skill.label}
+        self.names = Names(list(self._skills), labels)
+        self._bench = bench
+        self._declared: dict[str, Declared] = {}
+        self._items = {skill.name: item_ids(skill.contract) for skill in skills if skill.contract is not None}
+
+    def declared(self, said: str) -> Declared:
+        """The contract of the skill that ``said`` names. Raises NoContract."""
+        name = self.names.resolve(said)
+        skill = self._skills.get(name or "")
+        if name is None or skill is None:
+            raise NoContract(f"no installed skill is called {said}")
+        if skill.contract is None:
+            raise NoContract(f"{skill.path}: {name} declares no contract")
+        if name not in self._declared:
+            others = {other: ids for other, ids in self._items.items() if other != name}
+            self._declared[name] = Declared(name, skill.contract, skill.path, self.names, self._bench, others)
+        return self._declared[name]
+
+
+def item_ids(raw: Any) -> list[str]:
+    """The ids of a declared contract's items, whatever else is wrong with it."""
+    items = raw.get("items") if isinstance(raw, dict) else None
+    found = [entry.get("id") for entry in items if isinstance(entry, dict)] if isinstance(items, list) else []
+    return [ident for ident in found if isinstance(ident, str)]
 
 
 def declared_in_file(skill: str, path: str, bench: Bench) -> Declared:
@@ -160,5 +204,10 @@ def check_transcript(path: str, declared: Declared, bench: Bench) -> Checked:
     run = run_in(events)
     if run is None:
         raise NotLoaded(f"{path}: the transcript never loads {declared.skill}")
-    outcome = evaluate(declared.contract, run, bench.kinds, bench.call)
-    return Checked(declared.skill, declared.contract, declared.source, run, outcome)
+    return Checked(declared.skill, declared.contract, declared.source, run, judge_run(run, declared, bench))
+
+
+def judge_run(run: Run, declared: Declared, bench: Bench) -> Outcome:
+    """Judge one run by a skill's contract."""
+    aliases = declared.names.aliases([declared.skill])
+    return evaluate(declared.contract, run, bench.kinds, bench.call, aliases=aliases, others=declared.others)

@@ -6,15 +6,15 @@ transcript, where that file is still there.
 
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from gstack.contracts.check import WAIVED, evaluate
-from gstack.contracts.judge import Bench, Declared, read_transcript
+from gstack.contracts.check import WAIVED
+from gstack.contracts.judge import Bench, Declared, SkillBook, judge_run, read_transcript
 from gstack.contracts.records import read_record, read_record_file, record_files, record_path
-from gstack.contracts.runs import Names, pending_agents, runs
-from gstack.errors import ContractState, ContractUsage, GstackError, NoContract
+from gstack.contracts.runs import pending_agents, runs
+from gstack.errors import ContractState, ContractUsage, GstackError
 from gstack.sessions import safe_id
 
 #: The result of a run that was held and, as its transcript shows, fixed afterwards.
@@ -162,7 +162,7 @@ class Judge:
     ``declared`` gives a skill's contract; it may raise NoContract.
     """
 
-    def __init__(self, bench: Bench, skills: "SkillBook") -> None:
+    def __init__(self, bench: Bench, skills: SkillBook) -> None:
         self.bench = bench
         self.skills = skills
         self._places: dict[str, str] | None = None
@@ -198,7 +198,7 @@ class Judge:
         if not found:
             row.note = "its transcript doesn't hold this load any more"
             return
-        outcome = evaluate(declared.contract, found[-1], self.bench.kinds, self.bench.call)
+        outcome = judge_run(found[-1], declared, self.bench)
         if outcome.unclear:
             row.note = f"{outcome.unclear[0].id} can't be judged: {outcome.unclear[0].why}"
             return
@@ -208,29 +208,6 @@ class Judge:
             row.result = "met_waived" if outcome.ids(WAIVED) else word
         elif row.outcome == "deferred" and not pending_agents(found[-1]):
             row.result = "miss"
-
-
-class SkillBook:
-    """The installed skills' contracts, each compiled once."""
-
-    def __init__(self, skills: Collection[Any], bench: Bench) -> None:
-        self._skills = {skill.name: skill for skill in skills}
-        labels = {skill.label: skill.name for skill in skills if skill.label}
-        self.names = Names(list(self._skills), labels)
-        self._bench = bench
-        self._declared: dict[str, Declared] = {}
-
-    def declared(self, said: str) -> Declared:
-        """The contract of the skill that ``said`` names. Raises NoContract."""
-        name = self.names.resolve(said)
-        skill = self._skills.get(name or "")
-        if name is None or skill is None:
-            raise NoContract(f"no installed skill is called {said}")
-        if skill.contract is None:
-            raise NoContract(f"{skill.path}: {name} declares no contract")
-        if name not in self._declared:
-            self._declared[name] = Declared(name, skill.contract, skill.path, self.names, self._bench)
-        return self._declared[name]
 
 
 # ---------------------------------------------------------------------------------------------------- html

@@ -10,7 +10,7 @@ from gstack.transcript import same_skill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from gstack.api import Event
 
@@ -51,10 +51,9 @@ class Names:
                 return name
         return None
 
-    def spoken(self, skills: "Iterable[str]") -> "list[str]":
-        """Every name that a load of one of ``skills`` may carry."""
-        wanted = set(skills)
-        return [*wanted, *[label for label, name in self.labels.items() if name in wanted]]
+    def aliases(self, skills: "Collection[str]") -> "list[str]":
+        """The labels by which ``skills`` go as well."""
+        return [label for label, name in self.labels.items() if name in skills]
 
 
 def runs(events: "Sequence[Event]", skill: str, names: Names) -> "list[Run]":
