@@ -73,27 +73,9 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
-keys = st.sampled_from(
-    [
-        "session_id",
-        "transcript_path",
-        "cwd",
-        "hook_event_name",
-        "prompt",
-        "source",
-        "tool_name",
-        "tool_input",
-        "tool_use_id",
-        "agent_id",
-        "command_name",
-        "expansion_type",
-        "command_args",
-        "stop_hook_active",
-        "last_assistant_message",
-        "background_tasks",
-        "prompt_id",
-    ]
-)
+KEYS = """session_id transcript_path cwd hook_event_name prompt source tool_name tool_input tool_use_id agent_id
+command_name expansion_type command_args stop_hook_active last_assistant_message background_tasks prompt_id"""
+keys = st.sampled_from(KEYS.split())
 
 
 @given(st.sampled_from([*KINDS, "Notification", ""]), st.dictionaries(keys, anything, max_size=8))
