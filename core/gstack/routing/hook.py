@@ -119,9 +119,7 @@ def threshold_of(ctx: "HookContext") -> float:
 
 def routed_set(ctx: "HookContext", listed: "list[str] | None" = None) -> RoutedSet:
     """The skills that may be routed to here; ``listed`` stands in for the configured names."""
-    from gstack.hook import project_config
-
-    project = project_config(ctx.root, ctx.event.cwd)
+    project = ctx.project
     within = project.get("routed_skills") if project is not None and project.has("routed_skills") else None
     return RoutedSet(
         names(setting("routed_skills", ctx.env, ctx.config)) if listed is None else listed,
