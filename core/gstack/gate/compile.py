@@ -10,7 +10,7 @@ from typing import Any
 
 from gstack.gate.bundle import Bundle, verify_installed
 from gstack.gate.decision import BLOCK, OVERRIDABLE, RANK, strength
-from gstack.gate.index import MAGIC, Index, bucket_of, bundle_path, identity, index_path, trust_path
+from gstack.gate.index import MAGIC, bucket_of, bundle_path, identity, index_path, trust_path
 from gstack.gate.names import last_segment, namespace
 from gstack.gate.rules import Policy, Rule, Rulebook, is_conditional
 from gstack.gate.trust import read_trust
@@ -26,34 +26,40 @@ _COARSE_TICK = 2_000_000_000
 _MARSHAL = 2
 
 
-def load_bundle(root: str, danger: str = "") -> Index:
-    """Verify the installed bundle, compile it, store the index when that is possible, and give it.
+class Fresh(Rulebook):
+    """The installed bundle, verified just now: what the hook decides from where no stored index fits.
 
-    ``danger`` says why the folder can't be trusted: nothing is stored then, and the index carries it as its notice.
-    Raises BundleError.
+    The lookups, ``header`` and ``notice`` are those of :class:`gstack.gate.index.Index`, and so are the answers.
     """
-    before = _identities(root)
-    bundle = verify_installed(root)
-    book = Rulebook(bundle.payload)
-    body, header = compile_body(book)
-    header |= _facts(root, bundle, book)
-    if not danger:
-        _store(root, header, body, before, settle=False)
-        for line in book.problems:
-            log(root, "skill-gate", None, "bundle " + line)
-    header |= {"bundle": (), "trust": (), "window": 0, "confirmed": 0}
-    return Index(data=_assemble(header, body), notice=danger)
+
+    def __init__(self, root: str, danger: str) -> None:
+        self._root = root
+        self._before = _identities(root)
+        bundle = verify_installed(root)
+        super().__init__(bundle.payload)
+        self.header = _facts(root, bundle, self)
+        self.notice = danger
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def store(self) -> None:
+        """Compile and store the index, unless the folder can't be trusted."""
+        if not self.notice:
+            body, header = compile_body(self)
+            _store(self._root, header | self.header, body, self._before, settle=False)
+            for line in self.problems:
+                log(self._root, "skill-gate", None, "bundle " + line)
 
 
 def store_index(root: str, bundle: Bundle, book: Rulebook) -> None:
     """Compile and store the index of the bundle that was just installed, waiting until a later change can't hide.
 
-    An index that can't be written costs time only, since the hook then verifies and compiles for itself.
+    An index that can't be written costs time only, since the hook then verifies the bundle itself.
     """
     before = _identities(root)
     body, header = compile_body(book)
-    header |= _facts(root, bundle, book)
-    _store(root, header, body, before, settle=True)
+    _store(root, header | _facts(root, bundle, book), body, before, settle=True)
 
 
 def _facts(root: str, bundle: Bundle, book: Rulebook) -> dict[str, Any]:
@@ -95,12 +101,13 @@ def _store(root: str, header: dict[str, Any], body: bytes, before: tuple[Any, ..
         return
     header = header | {"bundle": before[0], "trust": before[1], "window": window, "confirmed": confirmed}
     try:
-        write_atomic(index_path(root), _assemble(header, body))
+        write_atomic(index_path(root), assemble(header, body))
     except OSError:
         return
 
 
-def _assemble(header: dict[str, Any], body: bytes) -> bytes:
+def assemble(header: dict[str, Any], body: bytes) -> bytes:
+    """The whole index file."""
     data = dumps(header, _MARSHAL)
     return MAGIC + len(data).to_bytes(8, "little") + data + body
 

@@ -8,7 +8,8 @@ once the signature was verified.
 
 The file counts only for exactly the bundle and trusted key that it was made from (their device, inode, size, mtime and
 ctime), only when neither changed so shortly before that a change could hide, and only when nobody else could have
-written any of them. Otherwise the bundle is verified and compiled again on the spot, which gives the same answers.
+written any of them. Otherwise the bundle is verified and read on the spot, which gives the same answers, and the index
+is written anew after the answer.
 """
 
 from marshal import loads
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gstack.gate.compile import Fresh
     from gstack.gate.names import Candidate
 
 MAGIC = b"gstack-gate-index 1\n"
@@ -63,12 +65,14 @@ def bucket_of(key: bytes, buckets: int) -> int:
 
 class Index:
     """An open index. ``header`` holds what is true of the whole bundle; the five lookups are those of
-    :class:`gstack.gate.names.Source`. ``notice`` is set when the state folder can't be trusted."""
+    :class:`gstack.gate.names.Source`."""
 
-    def __init__(self, fd: int = -1, data: bytes = b"", notice: str = "") -> None:
+    #: What is wrong with who may write the state folder; an index is only used where nothing is.
+    notice = ""
+
+    def __init__(self, fd: int = -1, data: bytes = b"") -> None:
         self._fd = fd
         self._data = data
-        self.notice = notice
         self._kept: dict[str, Any] = {}
         self._globs_everywhere: Any = None
         first = self._read(0, _FIRST)
@@ -192,11 +196,11 @@ class Index:
 
 # ------------------------------------------------------------------------------------------------ loading
 
-_open: "tuple[str, Any, Index] | None" = None
+_open: "tuple[str, Any, Index | Fresh] | None" = None
 
 
-def load(root: str) -> Index:
-    """The index of the installed bundle, compiled anew where the stored one doesn't fit.
+def load(root: str) -> "Index | Fresh":
+    """The index of the installed bundle, or the bundle itself, freshly verified, where the stored one doesn't fit.
 
     Raises BundleMissing without a bundle, BundleError for one that can't be read or verified.
     """
@@ -218,11 +222,11 @@ def load(root: str) -> Index:
         return _open[2]
     _forget()
     danger = unsafe(root)
-    index = None if danger else _stored(root, key)
+    index: Any = None if danger else _stored(root, key)
     if index is None:
-        from gstack.gate.compile import load_bundle
+        from gstack.gate.compile import Fresh
 
-        index = load_bundle(root, danger)
+        index = Fresh(root, danger)
     _open = (root, key, index)
     return index
 
@@ -239,9 +243,16 @@ def stored(root: str) -> bool:
     return found is not None
 
 
-def opened(root: str) -> "Index | None":
-    """The index that this process has open for ``root``; None when it read none."""
+def opened(root: str) -> "Index | Fresh | None":
+    """What this process has open for ``root``; None when it read none."""
     return _open[2] if _open is not None and _open[0] == root else None
+
+
+def store_missing(root: str) -> None:
+    """Write the index that this process found missing or stale: called once the answer is out."""
+    found = opened(root)
+    if found is not None and not isinstance(found, Index):
+        found.store()
 
 
 def _forget() -> None:

@@ -27,7 +27,7 @@ from gstack.gate.decision import (
     WARN,
     strength,
 )  # fmt: skip
-from gstack.gate.names import Candidate, entry_kind, glob_match, last_segment, namespace
+from gstack.gate.names import entry_kind, glob_match, last_segment, namespace
 
 #: The actions on the wire (and what people read) and their rank.
 ACTION_RANKS = {"allow": ALLOW, "warn": WARN, "halt": BLOCK, "block": BLOCK}
@@ -48,6 +48,7 @@ DRIFTED = "The installed copy differs from the approved version (drifted)."
 _MILLISECONDS = 1e11
 
 Rule = tuple[Any, ...]
+Candidate = tuple[Any, ...]
 
 
 class BadTime(ValueError):

@@ -5,7 +5,8 @@ Ed25519 one over the payload's UTF-8 bytes. ``rotations`` is a list of rotation 
 
     {"statement": "<JSON text>", "signature": "<base64, by the old key>"}
 
-where the text holds ``type`` (:data:`ROTATION`), ``org``, ``old_key_id``, ``new_key`` (PEM), ``new_key_id``, ``issued_at``.
+where the text holds ``type`` (:data:`ROTATION`), ``org``, ``old_key_id``, ``new_key`` (PEM), ``new_key_id`` and
+``issued_at``.
 """
 
 import base64
