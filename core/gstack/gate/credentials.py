@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gstack.errors import StateError, UsageError
+from gstack.gate.index import trust_path, unsafe
 from gstack.state import ensure_dir, remove, write_atomic
 
 #: What an organisation may be called: it becomes a path segment of URLs and, in a static site, a file.
@@ -90,13 +91,9 @@ def check_base_url(url: str) -> str:
     except ValueError as error:
         raise UsageError(f"the URL can't be read: {error}") from None
     if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            "the URL holds a user name or password; give the key by --key -, GSTACK_KEY or the prompt"
-        )
+        raise UsageError("the URL holds a user name or password; give the key by --key -, GSTACK_KEY or the prompt")
     if parts.query or parts.fragment:
-        raise UsageError(
-            "the URL must end before '?' and '#': it is the address that api/bundle/... lies under"
-        )
+        raise UsageError("the URL must end before '?' and '#': it is the address that api/bundle/... lies under")
     if parts.scheme == "file":
         if host not in (None, "", "localhost"):
             raise UsageError(f"a file URL names a folder of this machine: file:///path, not one on {host}")
@@ -124,27 +121,32 @@ def is_loopback(host: str) -> bool:
 
 
 def check_folder(root: str) -> None:
-    """Make the gate's folder, and refuse one that others can write: what lies in it would no longer be ours.
+    """Make the gate's folder, and refuse one whose files others could have written.
 
-    Raises StateError. (A world-writable state folder would let anybody swap the pinned key and the bundle
-    together.)
+    A folder of ours that is only too open, and holds nothing that was trusted yet, is closed instead (some systems
+    make new folders group-writable). Raises StateError.
     """
     folder = gate_folder(root)
     try:
         ensure_dir(folder)
-        found = [(path, os.stat(path)) for path in (root, folder)]
+        if not os.path.lexists(trust_path(root)) and not os.path.lexists(credentials_path(root)):
+            for path in (root, folder):
+                _close(path)
     except OSError as error:
         raise StateError(f"the state folder {folder} can't be used: {error.strerror or error}") from None
-    if os.name != "posix":  # pragma: no cover - Windows: the profile folder's own rights hold
-        return
-    for path, status in found:
-        if status.st_mode & 0o022:
-            raise StateError(
-                f"{path} can be written by other users, so its key and bundle can't be trusted: "
-                f"run 'chmod go-w {path}', look for files that aren't yours, and log in again"
-            )
-        if status.st_uid not in (0, os.geteuid()) and os.geteuid() != 0:
-            raise StateError(f"{path} belongs to another user, so its key and bundle can't be trusted")
+    danger = unsafe(root)
+    if danger:
+        raise StateError(
+            f"{danger}: run 'chmod -R go-w {root}', look for files there that aren't yours, "
+            "then 'gstack logout' and 'gstack login'"
+        )
+
+
+def _close(path: str) -> None:
+    """Take the right to write from others, where the folder is our own."""
+    status = os.stat(path)
+    if os.name == "posix" and status.st_mode & 0o022 and status.st_uid == os.geteuid():
+        os.chmod(path, stat.S_IMODE(status.st_mode) & ~0o022)
 
 
 def read_credentials(root: str) -> Credentials | None:

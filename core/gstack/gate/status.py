@@ -1,0 +1,112 @@
+"""What ``gstack status`` says: where this machine is connected, how fresh its policy is, what waits. Cold."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gstack.errors import GstackError
+from gstack.gate.bundle import Bundle, verify_installed
+from gstack.gate.credentials import read_credentials
+from gstack.gate.freshness import Freshness, read_freshness, sync_state
+from gstack.gate.index import BundleMissing, unsafe
+from gstack.gate.rules import Rulebook, ending_exceptions
+from gstack.gate.spool import Queue, queue
+from gstack.gate.trust import Trust, read_trust
+
+
+@dataclass(frozen=True)
+class Status:
+    """The connection as it is now. ``problems`` has one line for each thing that needs somebody."""
+
+    base_url: str | None = None
+    org: str | None = None
+    bundle: Bundle | None = None
+    freshness: Freshness | None = None
+    trust: Trust | None = None
+    refresh: dict[str, Any] = field(default_factory=dict)
+    queue: Queue = field(default_factory=Queue)
+    exceptions: tuple[tuple[str, float], ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def connected(self) -> bool:
+        """Whether this machine has credentials."""
+        return self.base_url is not None
+
+    def as_data(self) -> dict[str, Any]:
+        """The stable form for ``--json``; times in seconds since the epoch, ages in seconds."""
+        bundle, fresh, trust = self.bundle, self.freshness, self.trust
+        return {
+            "connected": self.connected,
+            "base_url": self.base_url,
+            "org": self.org,
+            "bundle": None
+            if bundle is None
+            else {
+                "version": bundle.version,
+                "issued_at": bundle.issued_at,
+                "sha256": bundle.sha256,
+                "policies": len(bundle.payload.get("policies") or ()),
+                "entries": len(bundle.payload.get("manifest_index") or ()),
+                "age_s": round(fresh.age) if fresh else None,
+                "stale": fresh.stale if fresh else False,
+                "gate_lock": bundle.payload.get("gate_lock") is True,
+            },
+            "key": None
+            if trust is None
+            else {"id": trust.key.id, "how": trust.how, "pinned_at": trust.pinned_at, "org": trust.org},
+            "refresh": {
+                name: self.refresh.get(name) for name in ("last_success", "last_attempt", "failing_since", "last_error")
+            },
+            "audit": {
+                "queued": self.queue.length,
+                "bytes": self.queue.bytes,
+                "dropped": self.queue.dropped,
+                "refused": self.queue.refused,
+                "last_sent": self.queue.last_sent,
+                "last_error": self.queue.last_error,
+            },
+            "exceptions_ending": [{"text": text, "until": until} for text, until in self.exceptions],
+            "problems": list(self.problems),
+        }
+
+
+def read_status(root: str, now: float) -> Status:
+    """Look at everything; what can't be read becomes a line in ``problems``. Never raises for a broken file."""
+    problems: list[str] = []
+
+    def attempt(function: Any, *args: Any, otherwise: Any = None) -> Any:
+        try:
+            return function(*args)
+        except BundleMissing:
+            return otherwise
+        except GstackError as error:
+            if error.message not in problems:
+                problems.append(error.message)
+        except OSError as error:
+            problems.append(str(error))
+        return otherwise
+
+    danger = unsafe(root)
+    if danger:
+        problems.append(danger)
+    credentials = attempt(read_credentials, root)
+    trust = attempt(read_trust, root)
+    bundle: Bundle | None = attempt(verify_installed, root)
+    fresh, exceptions = None, []
+    if bundle is not None:
+        book = Rulebook(bundle.payload)
+        problems += book.problems
+        header = {"stale_after": book.stale_after, "stale_action": book.stale_action}
+        fresh = read_freshness(root, header, now)
+        exceptions = ending_exceptions(bundle.payload, now)
+    return Status(
+        base_url=credentials.base_url if credentials else None,
+        org=credentials.org if credentials else (trust.org if trust else None),
+        bundle=bundle,
+        freshness=fresh,
+        trust=trust,
+        refresh=sync_state(root),
+        queue=attempt(queue, root, otherwise=Queue()),
+        exceptions=tuple(exceptions),
+        problems=tuple(problems),
+    )
