@@ -1,9 +1,9 @@
 """Changing a host's JSON settings file that a person and other programs write as well.
 
-A host's module gives :func:`plan` a function from text to text (made with :mod:`gstack.jsontext`); this one does what
-concerns the file. Writing is one rename, because a running host reads the file within seconds and drops every hook of
-one that it can't parse. Under a lock the file is read again, and what somebody wrote since the plan is kept: the
-function is run anew on what is there now (design: "Settings files of hosts").
+A host's module gives :func:`plan` a function from text to text (made with :mod:`gstack.jsontext`); this one does
+what concerns the file. Writing is one rename, because a running host reads the file within seconds and drops every
+hook of one that it can't parse. Under a lock the file is read again, and what somebody wrote since the plan is
+kept: the function is run anew on what is there now (design: "Settings files of hosts").
 """
 
 import difflib
@@ -35,7 +35,7 @@ _BACKUP = ".gstack-backup-"
 class Edited:
     """What an edit makes of a file: its ``text`` (None: the file goes), and what to tell people.
 
-    ``added`` is registered anew, ``changed`` and ``removed`` hold a line for each entry corrected or taken away.
+    ``added`` is registered anew; ``changed`` and ``removed`` have a line for each entry mended or taken out.
     """
 
     text: str | None
@@ -44,7 +44,7 @@ class Edited:
     removed: tuple[str, ...] = ()
 
 
-#: From the text of the file (None: there is no file) to what it must become. Raises JsonError or SettingsError.
+#: From the text of the file (None: no file) to what it must become. Raises JsonError or SettingsError.
 Edit = Callable[["str | None"], Edited]
 
 
@@ -111,25 +111,21 @@ def plan(path: str, edit: Edit) -> Change:
     try:
         after = None if edited.text is None else edited.text.encode("utf-8")
     except UnicodeEncodeError:
-        raise SettingsError(
-            f"{path} was left as it was: the launcher's path can't be written as UTF-8"
-        ) from None
+        raise SettingsError(f"{path} was left as it was: the launcher's path can't be written as UTF-8") from None
     return Change(path, target, before, after, edited.added, edited.changed, edited.removed, edit)
 
 
 def apply(change: Change) -> Change:
     """Write ``change`` and give what was written, which differs when somebody wrote since it was planned.
 
-    Writes nothing when nothing changes. Keeps the mode, the owner and a symbolic link; keeps a backup beside the file.
-    Raises SettingsError, and then the file is as it was.
+    Writes nothing when nothing changes. Keeps the mode, the owner and a symbolic link, and a backup beside the
+    file. Raises SettingsError, and then the file is as it was.
     """
     if change.after == change.before:
         return change
     folder = os.path.dirname(change.target)
     if os.path.islink(change.path) and not os.path.isdir(folder):
-        raise SettingsError(
-            f"{change.path} is a link into {folder}, which doesn't exist; nothing was changed"
-        )
+        raise SettingsError(f"{change.path} is a link into {folder}, which doesn't exist; nothing was changed")
     try:
         ensure_dir(folder)
         with Lock(change.target + _LOCK, timeout=PATIENCE) as lock:
@@ -156,7 +152,7 @@ def _write(change: Change) -> None:
     try:
         if read(change.path) != (change.target, change.before):
             raise SettingsError(
-                f"{change.path} was changed by another program at this moment; it was left as that one wrote it",
+                f"{change.path} is being written by another program; it was left as that one wrote it",
                 hint="try again",
             )
         if change.after is None:
@@ -173,7 +169,7 @@ def _write(change: Change) -> None:
 
 
 def _keep(found: os.stat_result | None, target: str, backup: str | None) -> None:
-    """Mode (which the umask may have narrowed) and owner (which matters when root writes for somebody) as they were."""
+    """Put back the mode, which the umask may have narrowed, and the owner, where root writes for somebody."""
     if found is None:
         return
     for path, mode in ((target, stat.S_IMODE(found.st_mode)), (backup, None), (target + _LOCK, None)):
@@ -222,6 +218,4 @@ def _lines(data: bytes | None) -> list[str]:
 
 def _failed(path: str, what: str, problem: OSError) -> SettingsError:
     reason = problem.strerror or str(problem)
-    return SettingsError(
-        f"{path} {what}: {reason}; it was left as it was", hint="check the file and its folder"
-    )
+    return SettingsError(f"{path} {what}: {reason}; it was left as it was", hint="check the file and its folder")

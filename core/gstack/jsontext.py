@@ -1,12 +1,12 @@
 """JSON as text with places: change a few members of a document and keep every other byte of it.
 
-``json`` forgets white space, key order of duplicates and how a number was spelled, so a person's file can't go through
-it. :func:`parse` reads strict JSON into nodes that know where they stand; :class:`Patch` collects changes and gives the
-new text. Two properties make a change reversible without a note of what was there before:
+``json`` forgets white space, doubled keys and how a number was spelled, so a person's file can't go through it.
+:func:`parse` reads strict JSON into nodes that know where they stand; :class:`Patch` collects changes and gives
+the new text. Two rules make a change reversible without a note of what was there before:
 
 * a child is added behind the last one, together with the separator in front of it, and taken away with it;
-* a container that stood empty gets its first child right behind its bracket, while one that we open has white space
-  there (:func:`opened`). So whoever takes the last child away can tell whether the container goes as well.
+* a container that stood empty gets its first child right behind its bracket, while one that we open has white
+  space there (:func:`opened`). Whoever takes the last child away can so tell whether the container goes as well.
 """
 
 import json
@@ -84,9 +84,9 @@ class Child:
 
 
 def parse(text: str) -> Node | None:
-    """The document; None when ``text`` holds nothing but white space (a byte-order mark is white space here).
+    """The document; None when ``text`` is nothing but white space (a byte-order mark is white space here).
 
-    Raises JsonError for anything that strict JSON refuses: comments, trailing commas, NaN, raw control characters.
+    Raises JsonError for what strict JSON refuses: comments, trailing commas, NaN, raw control characters.
     """
     start = _skip(text, len(_BOM) if text.startswith(_BOM) else 0)
     if start == len(text):
@@ -104,8 +104,6 @@ def _skip(text: str, offset: int) -> int:
 
 
 def _value(text: str, start: int, depth: int) -> Node:
-    if depth > MAX_DEPTH:
-        raise JsonError(text, start, f"nested deeper than {MAX_DEPTH} levels")
     opening = text[start : start + 1]
     if opening == "{":
         return _container(text, start, "object", "}", depth)
@@ -113,7 +111,7 @@ def _value(text: str, start: int, depth: int) -> Node:
         return _container(text, start, "array", "]", depth)
     match = _STRING.match(text, start) if opening == '"' else _WORD.match(text, start)
     if match is None:
-        raise JsonError(text, start, "a broken string" if opening == '"' else _odd(text, start, "a value"))
+        raise JsonError(text, start, _odd(text, start, "a value"))
     return Node("scalar", start, match.end(), _scalar(match.group()))
 
 
@@ -123,6 +121,8 @@ def _scalar(word: str) -> Any:
 
 
 def _container(text: str, start: int, kind: str, closing: str, depth: int) -> Node:
+    if depth >= MAX_DEPTH:
+        raise JsonError(text, start, f"nested deeper than {MAX_DEPTH} levels")
     node = Node(kind, start, start)
     offset = _skip(text, start + 1)
     if text[offset : offset + 1] == closing:
@@ -161,6 +161,8 @@ def _odd(text: str, offset: int, wanted: str) -> str:
     """What stands at ``offset`` instead of ``wanted``. Quotes nothing: the file may hold secrets."""
     if text.startswith(("//", "/*", "#"), offset):
         return "a comment, which strict JSON doesn't allow"
+    if text.startswith('"', offset) and not _STRING.match(text, offset):
+        return "a text in quotes that doesn't end, or holds a raw control character or a wrong escape"
     return f"the file ends where {wanted} should be" if offset >= len(text) else f"{wanted} should be here"
 
 
@@ -169,7 +171,7 @@ def _odd(text: str, offset: int, wanted: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a document is laid out: its ``newline``, one step of indentation, whether it has more than one line."""
+    """How a document is laid out: ``newline``, one step of indentation, whether it has several lines."""
 
     newline: str = "\n"
     unit: str = "  "
@@ -228,7 +230,7 @@ class Patch:
         """Put ``value`` behind the last child of ``box`` (``key`` is None in an array)."""
         self._adds.setdefault(box, []).append((key, value))
 
-    def set(self, box: Node, key: str, value: Any) -> bool:
+    def put(self, box: Node, key: str, value: Any) -> bool:
         """Make the member ``key`` be ``value``; False when it is that already."""
         node = box.get(key)
         if node is None:
@@ -239,7 +241,7 @@ class Patch:
             self._values[node] = value
         return True
 
-    def unset(self, box: Node, key: str) -> bool:
+    def take(self, box: Node, key: str) -> bool:
         """Take every member ``key`` out of ``box``; False when there is none."""
         found = [index for index, child in enumerate(box.children) if child.key == key]
         for index in found:
@@ -248,15 +250,18 @@ class Patch:
 
     def emptied(self, box: Node) -> bool:
         """Whether ``box`` holds something now and nothing after these changes."""
-        return (
-            bool(box.children)
-            and len(self._drops.get(box, ())) == len(box.children)
-            and box not in self._adds
-        )
+        return bool(box.children) and len(self._drops.get(box, ())) == len(box.children) and box not in self._adds
 
     def closes(self, box: Node) -> bool:
-        """Whether ``box`` goes as well: these changes empty it, and it was opened together with its first child."""
+        """Whether ``box`` goes as well: these changes empty it, and it was opened for its first child."""
         return self.emptied(box) and opened(self.source, box)
+
+    def drop_closed(self, box: Node) -> None:
+        """Take the members that go as well out of ``box``, unless a hidden one of the same key would then count."""
+        keys = [child.key for child in box.children]
+        for index, child in enumerate(box.children):
+            if self.closes(child.node) and keys.count(child.key) == 1:
+                self.drop(box, index)
 
     def result(self) -> str:
         """The changed text."""
@@ -319,7 +324,7 @@ class Patch:
 
 
 def new_document(value: Any, blank: str | None) -> str:
-    """The text of a file that holds ``value``: one of its own (``blank`` is None), or behind the white space ``blank``.
+    """The text of a file that holds ``value``: of a new file (``blank`` is None), or behind that white space.
 
     :func:`without_document` finds out from the text which of the two it was.
     """

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its files. Every module asks here, so that ``CLAUDE_CONFIG_DIR`` is honoured everywhere.
+"""Where Claude Code keeps its files. Every module asks here, so that all honour ``CLAUDE_CONFIG_DIR``.
 
 Hot: the hook needs it to find skills, so builtins only.
 """
