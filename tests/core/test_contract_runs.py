@@ -12,6 +12,7 @@ from gstack.contracts.runs import (
     early_exit,
     interrupted,
     last_run,
+    needs_context,
     our_block,
     pending_agents,
     runs,
@@ -165,6 +166,24 @@ def test_a_question_by_the_hosts_own_tool() -> None:
     assert not asks(run_of(said("Two ways."), called("ask", "q1"), result("q1"), final="All done."))
     assert not asks(run_of(said("hello")))
     assert not asks(run_of())
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("NEEDS_CONTEXT", True),
+        ("I looked.\n\nNEEDS_CONTEXT: which database is it.", True),
+        ("`NEEDS_CONTEXT`", True),
+        ("NEEDS_CONTEXT first.\n\nThen I found it. Done.", False),
+        ("NEEDS_CONTEXTS", False),
+        ("X_NEEDS_CONTEXT_Y", False),
+        ("my NEEDS_CONTEXTS", False),
+        ("needs context", False),
+        ("", False),
+    ],
+)
+def test_needs_context_at_the_end(text: str, asked: bool) -> None:
+    assert needs_context(text) is asked
 
 
 @pytest.mark.parametrize(

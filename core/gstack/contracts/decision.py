@@ -13,6 +13,7 @@ from gstack.contracts.runs import (
     asks,
     interrupted,
     last_run,
+    needs_context,
     our_block,
     pending_agents,
     settled,
@@ -154,15 +155,11 @@ class _Stop:
 
     def contract_of(self, run: "Run") -> "tuple[Contract, dict[str, Any]]":
         """The run's contract, and the kinds that it names. Raises NoContract for an invalid one."""
-        from gstack.contracts.schema import parse_contract
+        from gstack.contracts.schema import kind_names, parse_contract
 
         raw = self.index.contracts[run.skill]
-        kinds: dict[str, Any] = {}
-        for entry in raw.get("items") or () if isinstance(raw, dict) else ():
-            name = entry.get("kind") if isinstance(entry, dict) else None
-            kind = self.ctx.plan.get("gstack.contract_kinds", name) if isinstance(name, str) else None
-            if kind is not None:
-                kinds[str(name)] = kind
+        wanted = {name: self.ctx.plan.get("gstack.contract_kinds", name) for name in kind_names(raw)}
+        kinds = {name: kind for name, kind in wanted.items() if kind is not None}
         return parse_contract(raw, kinds, source=self.contract_path(run)), kinds
 
     # ----------------------------------------------------------------------------- stops without a verdict
@@ -188,7 +185,7 @@ class _Stop:
             return True
         if session_kind(self.ctx.env, self.host_says()) in ALWAYS_FINAL:
             return True
-        return not (status or ends_on_question(run.final_text) or asks(run))
+        return not (status or ends_on_question(run.final_text) or needs_context(run.final_text) or asks(run))
 
     def host_says(self) -> "str | None":
         """What the host says about who sits there: its variables, else its payload."""

@@ -14,7 +14,7 @@ from gstack.contracts.block_text import block_text, waive_command
 from gstack.contracts.check import Outcome, evaluate
 from gstack.contracts.hook import MAX_BYTES
 from gstack.contracts.runs import Names, last_run
-from gstack.contracts.schema import Contract, parse_contract
+from gstack.contracts.schema import Contract, item_ids, parse_contract
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
 from gstack.plan import PluginFailed, isolated, load_object
 from gstack.plugins import Status, survey
@@ -170,13 +170,6 @@ class SkillBook:
             others = {other: ids for other, ids in self._items.items() if other != name}
             self._declared[name] = Declared(name, skill.contract, skill.path, self.names, self._bench, others)
         return self._declared[name]
-
-
-def item_ids(raw: Any) -> list[str]:
-    """The ids of a declared contract's items, whatever else is wrong with it."""
-    items = raw.get("items") if isinstance(raw, dict) else None
-    found = [entry.get("id") for entry in items if isinstance(entry, dict)] if isinstance(items, list) else []
-    return [ident for ident in found if isinstance(ident, str)]
 
 
 def declared_in_file(skill: str, path: str, bench: Bench) -> Declared:

@@ -70,6 +70,22 @@ def parse_contract(
     return Contract(items, VERSION, sha256(dump_json(_ordered(raw)).encode("ascii")))
 
 
+def kind_names(raw: "Any") -> "list[str]":
+    """The kinds that a declaration's items name, whatever else is wrong with it."""
+    return _values(raw, "kind")
+
+
+def item_ids(raw: "Any") -> "list[str]":
+    """The ids of a declaration's items, whatever else is wrong with it."""
+    return _values(raw, "id")
+
+
+def _values(raw: "Any", key: str) -> "list[str]":
+    items = raw.get("items") if isinstance(raw, dict) else None
+    found = [entry.get(key) for entry in items if isinstance(entry, dict)] if isinstance(items, list) else []
+    return [value for value in found if isinstance(value, str)]
+
+
 def find_problems(
     raw: "Any", kinds: "Mapping[str, ContractKind]", *, kind_hint: "KindHint | None" = None
 ) -> "list[Problem]":
