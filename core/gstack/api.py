@@ -303,14 +303,28 @@ class Skill(Value):
 
 
 class SkillRoot(Value):
-    """A folder that holds skills: ``path``, ``scope`` (as in :class:`Skill`) and, for a plugin, its ``prefix``."""
+    """A folder that holds skills: ``path``, ``scope`` (as in :class:`Skill`) and, for a plugin, its ``prefix``.
 
-    __slots__ = ("path", "prefix", "scope")
+    ``hidden`` are the invocable names that the host's own settings switch off, ``unroutable`` those that they keep
+    from the model (only a person can invoke them).
+    """
 
-    def __init__(self, path: str, scope: str, prefix: str = "") -> None:
+    __slots__ = ("hidden", "path", "prefix", "scope", "unroutable")
+
+    def __init__(
+        self,
+        path: str,
+        scope: str,
+        prefix: str = "",
+        *,
+        hidden: "tuple[str, ...]" = (),
+        unroutable: "tuple[str, ...]" = (),
+    ) -> None:
         self.path = path
         self.scope = scope
         self.prefix = prefix
+        self.hidden = hidden
+        self.unroutable = unroutable
 
 
 # ----------------------------------------------------------------------------------------------- routing
