@@ -222,13 +222,15 @@ def load(root: str) -> "Index | Fresh":
         return _open[2]
     _forget()
     danger = unsafe(root)
-    index: Any = None if danger else _stored(root, key)
-    if index is None:
-        from gstack.gate.compile import Fresh
-
-        index = Fresh(root, danger)
+    index = (None if danger else _stored(root, key)) or _fresh(root, danger)
     _open = (root, key, index)
     return index
+
+
+def _fresh(root: str, danger: str) -> "Fresh":
+    from gstack.gate.compile import Fresh
+
+    return Fresh(root, danger)
 
 
 def stored(root: str) -> bool:
