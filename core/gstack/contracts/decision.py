@@ -151,16 +151,20 @@ class _Stop:
 
     def contract_path(self, run: "Run") -> str:
         """The file that declares the run's contract."""
-        return self.index.names.get(run.skill, run.skill)
+        from gstack.contracts.schema import declared_in
+
+        path = self.index.names.get(run.skill, run.skill)
+        return declared_in(path, self.index.sources.get(run.skill, {}), self.ctx.root)
 
     def contract_of(self, run: "Run") -> "tuple[Contract, dict[str, Any]]":
         """The run's contract, and the kinds that it names. Raises NoContract for an invalid one."""
-        from gstack.contracts.schema import kind_names, parse_contract
+        from gstack.contracts.schema import kind_names, parse_contract, reading_note
 
         raw = self.index.contracts[run.skill]
         wanted = {name: self.ctx.plan.get("gstack.contract_kinds", name) for name in kind_names(raw)}
         kinds = {name: kind for name, kind in wanted.items() if kind is not None}
-        return parse_contract(raw, kinds, source=self.contract_path(run)), kinds
+        note = reading_note(self.index.sources.get(run.skill, {}))
+        return parse_contract(raw, kinds, source=self.contract_path(run), note=note), kinds
 
     # ----------------------------------------------------------------------------- stops without a verdict
 

@@ -9,16 +9,19 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from gstack.api import Event, Run
+from gstack.api import Event, Run, Skill
 from gstack.contracts.block_text import block_text, waive_command
 from gstack.contracts.check import Outcome, evaluate
 from gstack.contracts.hook import MAX_BYTES
 from gstack.contracts.runs import Names, last_run
-from gstack.contracts.schema import Contract, item_ids, parse_contract
+from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contract, reading_note
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
+from gstack.inventory import load_skills
 from gstack.plan import PluginFailed, isolated, load_object
 from gstack.plugins import Status, survey
 from gstack.protocols import ContractKind, HostAdapter
+from gstack.skills import SkillSkipped, read_skill
+from gstack.trust import trusted_overlay
 
 #: What one item may take outside the hook, in seconds: enough for anything but an expression that runs away.
 ITEM_LIMIT = 10.0
@@ -128,60 +131,81 @@ class Checked:
 class Declared:
     """A skill's contract, the names that its loads may carry, and the item ids of the other skills' contracts.
 
-    Raises NoContract for an invalid one.
+    Raises NoContract when the skill has none, or an invalid one.
     """
 
     def __init__(
-        self,
-        skill: str,
-        raw: Any,
-        source: str,
-        names: Names,
-        bench: Bench,
-        others: Mapping[str, Collection[str]] | None = None,
+        self, skill: Skill, names: Names, bench: Bench, others: Mapping[str, Collection[str]] | None = None
     ) -> None:
-        self.skill = skill
-        self.source = source
+        self.skill = skill.name
         self.names = names
         self.others = others
-        self.contract = parse_contract(raw, bench.kinds, source=source, kind_hint=bench.kind_hint)
+        self.source = declared_in(skill.path, skill.sources, bench.root)
+        if skill.contract is None:
+            raise NoContract(f"{skill.path}: {skill.name} declares no contract")
+        note = reading_note(skill.sources)
+        self.contract = parse_contract(
+            skill.contract, bench.kinds, source=self.source, kind_hint=bench.kind_hint, note=note
+        )
 
 
 class SkillBook:
-    """The installed skills' contracts, each compiled once."""
+    """The installed skills' contracts, each compiled when it is asked for."""
 
-    def __init__(self, skills: Collection[Any], bench: Bench) -> None:
-        self._skills = {skill.name: skill for skill in skills}
-        labels = {skill.label: skill.name for skill in skills if skill.label}
+    def __init__(self, skills: Collection[Skill], bench: Bench) -> None:
+        self._skills: dict[str, Skill] = {}
+        for skill in skills:
+            self._skills.setdefault(skill.name, skill)
+        labels = {skill.label: skill.name for skill in self._skills.values() if skill.label}
         self.names = Names(list(self._skills), labels)
         self._bench = bench
         self._declared: dict[str, Declared] = {}
-        self._items = {skill.name: item_ids(skill.contract) for skill in skills if skill.contract is not None}
 
     def declared(self, said: str) -> Declared:
         """The contract of the skill that ``said`` names. Raises NoContract."""
         name = self.names.resolve(said)
-        skill = self._skills.get(name or "")
-        if name is None or skill is None:
-            raise NoContract(f"no installed skill is called {said}")
-        if skill.contract is None:
-            raise NoContract(f"{skill.path}: {name} declares no contract")
+        if name is None:
+            near = difflib.get_close_matches(said, self._skills, n=1)
+            raise NoContract(f"no installed skill is called {said}" + (f"; did you mean {near[0]}?" if near else ""))
         if name not in self._declared:
-            others = {other: ids for other, ids in self._items.items() if other != name}
-            self._declared[name] = Declared(name, skill.contract, skill.path, self.names, self._bench, others)
+            others = {
+                other.name: item_ids(other.contract)
+                for other in self._skills.values()
+                if other.name != name and other.contract is not None
+            }
+            self._declared[name] = Declared(self._skills[name], self.names, self._bench, others)
         return self._declared[name]
 
+    def item_ids(self) -> list[str]:
+        """The item ids of every installed contract."""
+        return [ident for skill in self._skills.values() for ident in item_ids(skill.contract)]
 
-def declared_in_file(skill: str, path: str, bench: Bench) -> Declared:
-    """The contract of a SKILL.md that needn't be installed. Raises NoContract."""
-    from gstack.skills import read_skill
 
-    found = read_skill(path, name=skill)
-    if isinstance(found, str):
-        raise NoContract(f"{path}: {found}")
-    if found.contract is None:
-        raise NoContract(f"{path}: it declares no contract")
-    return Declared(skill, found.contract, path, Names([skill], {found.label: skill} if found.label else {}), bench)
+def installed_skills(bench: Bench, cwd: str) -> SkillBook:
+    """The skills that the installed hosts offer in ``cwd``; of two of one name the first host's counts."""
+    overlay, _ = trusted_overlay(bench.root, cwd)
+    skills: list[Skill] = []
+    for host in bench.hosts:
+        try:
+            found = isolated(host.id, _skills_of, host, bench, cwd, overlay, limit=60.0)
+        except PluginFailed as failed:
+            bench.problems.append(f"{host.id}: its skills can't be read: {failed.what}")
+            continue
+        skills.extend(found)
+    return SkillBook(skills, bench)
+
+
+def _skills_of(host: HostAdapter, bench: Bench, cwd: str, overlay: str | None) -> list[Skill]:
+    return load_skills(host, bench.env, cwd, state_root=bench.root, trusted_overlay=overlay).skills
+
+
+def declared_in_file(said: str, path: str, bench: Bench) -> Declared:
+    """The contract of a SKILL.md that needn't be installed, for the skill that ``said`` names. Raises NoContract."""
+    try:
+        skill = read_skill(path, said, "personal")
+    except SkillSkipped as error:
+        raise NoContract(f"{path}: it {error.reason}") from None
+    return Declared(skill, Names([said], {skill.label: said} if skill.label else {}), bench)
 
 
 def check_transcript(path: str, declared: Declared, bench: Bench) -> Checked:

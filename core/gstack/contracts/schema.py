@@ -6,7 +6,7 @@ item has an expression. Never half applied: one problem anywhere makes the whole
 
 from gstack.api import Item, Value
 from gstack.errors import NoContract
-from gstack.lowlevel import dump_json, sha256
+from gstack.lowlevel import dump_json, join, parent, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,20 +54,46 @@ class Problem(Value):
 
 
 def parse_contract(
-    raw: "Any", kinds: "Mapping[str, ContractKind]", *, source: str, kind_hint: "KindHint | None" = None
+    raw: "Any",
+    kinds: "Mapping[str, ContractKind]",
+    *,
+    source: str,
+    kind_hint: "KindHint | None" = None,
+    note: str = "",
 ) -> Contract:
     """Compile a declared contract.
 
     ``raw`` is the plain data of the declaration, ``source`` the file that it stands in, ``kind_hint`` says for a
-    kind that ``kinds`` lacks how to get it. Raises NoContract, with one message that names the file, the item and the
-    problem.
+    kind that ``kinds`` lacks how to get it, ``note`` what the reader of the file found wrong with it. Raises
+    NoContract, with one message that names the file, the item and the problem.
     """
     problems = find_problems(raw, kinds, kind_hint=kind_hint)
+    if note and not isinstance(raw, dict):
+        problems = [Problem((), f"contract: it can't be read as YAML: {note}")]
     if problems:
         more = f" (and {len(problems) - 1} more: see gstack contract lint)" if len(problems) > 1 else ""
         raise NoContract(f"{source}: {problems[0].text}{more}")
     items = tuple([_item(entry, kinds[entry["kind"]]) for entry in raw["items"]])
     return Contract(items, VERSION, sha256(dump_json(_ordered(raw)).encode("ascii")))
+
+
+def declared_in(path: str, sources: "Mapping[str, str]", root: str) -> str:
+    """The file that a skill's contract stands in: its ``SKILL.md`` (``path``), the file beside it, or the overlay.
+
+    ``sources`` is that of :class:`gstack.api.Skill`, ``root`` the state folder.
+    """
+    home = sources.get("contract", "")
+    if home == "gstack.yaml":
+        return join(parent(path), home)
+    return join(root, home) if home == "skills.yaml" else path
+
+
+def reading_note(sources: "Mapping[str, str]") -> str:
+    """What was wrong with the lines of a contract when its file was read; ``""`` when nothing was."""
+    for key, text in sources.items():
+        if key.startswith("problem:") and key.endswith("contract"):
+            return text
+    return ""
 
 
 def kind_names(raw: "Any") -> "list[str]":
