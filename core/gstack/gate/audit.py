@@ -178,12 +178,13 @@ def parse_line(line: bytes) -> "dict[str, Any]":
 def open_spool(root: str) -> int:
     """A descriptor of the spool, made 0600. Raises OSError for anything but a regular file of our own."""
     path = spool_path(root)
-    if not hasattr(sys_os, "O_NOFOLLOW"):  # pragma: no cover - Windows
-        try:
-            if sys_os.lstat(path).st_mode & 0o170000 == 0o120000:
-                raise OSError("the audit spool is a link, which is refused: " + path)
-        except FileNotFoundError:
-            pass
+    try:
+        # where there is no O_NOFOLLOW (Windows) this look is all there is
+        linked = sys_os.lstat(path).st_mode & 0o170000 == 0o120000
+    except FileNotFoundError:
+        linked = False
+    if linked:
+        raise OSError("the audit spool is a link, which is refused: " + path)
     fd = sys_os.open(path, sys_os.O_RDWR | _FLAGS, 0o600)
     try:
         status = sys_os.fstat(fd)

@@ -111,7 +111,7 @@ def flush(
                 done = _flush_all(root, client, until, now)
             return Flushed(done.sent, done.refused, queue(root).length, done.problem)
     except OSError as error:
-        return Flushed(problem=str(error))
+        return Flushed(problem=f"{error.filename}: {error.strerror or error}")
     except StateError as error:
         return Flushed(problem=error.message)
 
@@ -230,11 +230,15 @@ def _note(root: str, problem: str) -> None:
 
 @contextmanager
 def _held(root: str) -> Iterator[None]:
-    """Hold the spool's lock. Raises StateError when it stays busy."""
-    with spool_lock(root, timeout=10.0) as lock:
-        if not lock.held:
-            raise StateError(f"the audit spool is busy: another process holds {lock.path}")
-        yield
+    """Hold the spool's lock. Raises StateError when it stays busy, and for every OSError inside."""
+    try:
+        with spool_lock(root, timeout=10.0) as lock:
+            if not lock.held:
+                raise StateError(f"the audit spool is busy: another process holds {lock.path}")
+            yield
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        raise StateError(name + (error.strerror or str(error))) from None
 
 
 def _read_spool(root: str) -> bytes:
@@ -262,7 +266,7 @@ def _number(state: Mapping[str, Any], key: str) -> int:
 
 
 def queue(root: str) -> Queue:
-    """The length and the counters of the spool. Raises OSError or StateError when it can't be read."""
+    """The length and the counters of the spool. Raises StateError when it can't be read."""
     if not os.path.isdir(gate_folder(root)):
         return Queue()
     with _held(root):
@@ -280,7 +284,7 @@ def queue(root: str) -> Queue:
 
 
 def waiting(root: str) -> list[dict[str, Any]]:
-    """The events in the spool, oldest first. Raises OSError or StateError."""
+    """The events in the spool, oldest first. Raises StateError."""
     if not os.path.isdir(gate_folder(root)):
         return []
     with _held(root):
@@ -289,7 +293,7 @@ def waiting(root: str) -> list[dict[str, Any]]:
 
 
 def verify(root: str) -> Checked:
-    """Check the chain from what was sent last to what was appended last. Raises OSError or StateError."""
+    """Check the chain from what was sent last to what was appended last. Raises StateError."""
     if not os.path.isdir(gate_folder(root)):
         return Checked(0)
     with _held(root):
@@ -367,7 +371,7 @@ def belongs_to(root: str, place: str) -> None:
     """Say to which server and organisation the spool belongs from now on (``Credentials.place``).
 
     What waits for another place is set aside with its chain, and comes back when this machine is connected
-    there again: no organisation gets another's events. Raises OSError or StateError.
+    there again: no organisation gets another's events. Raises StateError.
     """
     with _held(root):
         _read_spool(root)  # refuses a link before anything is moved

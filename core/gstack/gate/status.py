@@ -1,7 +1,8 @@
 """What ``gstack status`` says: where this machine is connected, how fresh its policy is, what waits. Cold."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from gstack.errors import GstackError
 from gstack.gate.bundle import Bundle, verify_installed
@@ -12,10 +13,15 @@ from gstack.gate.rules import Rulebook, ending_exceptions
 from gstack.gate.spool import Queue, queue
 from gstack.gate.trust import Trust, read_trust
 
+_T = TypeVar("_T")
+
 
 @dataclass(frozen=True)
 class Status:
-    """The connection as it is now. ``problems`` has one line for each thing that needs somebody."""
+    """The connection as it is now.
+
+    ``problems`` has one line for each thing that needs somebody; ``broken`` says why the bundle here can't be used.
+    """
 
     base_url: str | None = None
     org: str | None = None
@@ -26,6 +32,7 @@ class Status:
     queue: Queue = field(default_factory=Queue)
     exceptions: tuple[tuple[str, float], ...] = ()
     problems: tuple[str, ...] = ()
+    broken: str = ""
 
     @property
     def connected(self) -> bool:
@@ -74,24 +81,22 @@ def read_status(root: str, now: float) -> Status:
     """Look at everything; what can't be read becomes a line in ``problems``. Never raises for a broken file."""
     problems: list[str] = []
 
-    def attempt(function: Any, *args: Any, otherwise: Any = None) -> Any:
+    def attempt(function: Callable[[str], _T], otherwise: _T) -> _T:
         try:
-            return function(*args)
-        except BundleMissing:
-            return otherwise
+            return function(root)
         except GstackError as error:
             if error.message not in problems:
                 problems.append(error.message)
-        except OSError as error:
-            problems.append(str(error))
         return otherwise
 
     danger = unsafe(root)
     if danger:
         problems.append(danger)
-    credentials = attempt(read_credentials, root)
-    trust = attempt(read_trust, root)
-    bundle: Bundle | None = attempt(verify_installed, root)
+    credentials = attempt(read_credentials, None)
+    trust = attempt(read_trust, None)
+    bundle, broken = _bundle(root)
+    if broken and broken not in problems:
+        problems.append(broken)
     fresh, exceptions = None, []
     if bundle is not None:
         book = Rulebook(bundle.payload)
@@ -106,7 +111,18 @@ def read_status(root: str, now: float) -> Status:
         freshness=fresh,
         trust=trust,
         refresh=sync_state(root),
-        queue=attempt(queue, root, otherwise=Queue()),
+        queue=attempt(queue, Queue()),
         exceptions=tuple(exceptions),
         problems=tuple(problems),
+        broken=broken,
     )
+
+
+def _bundle(root: str) -> tuple[Bundle | None, str]:
+    """The verified bundle, or why the one here can't be used; neither when there is none."""
+    try:
+        return verify_installed(root), ""
+    except BundleMissing:
+        return None, ""
+    except GstackError as error:
+        return None, error.message
