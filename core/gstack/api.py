@@ -132,8 +132,9 @@ class ToolCall(Value):
 class HookEvent(Value):
     """One hook payload in neutral words. A field that the host didn't send is None: missing is not false.
 
-    ``kind`` is one of the constants above; ``scope`` is ``main`` or ``subagent``; ``origin`` of a prompt is
-    ``user``, ``continuation``, ``tool_result``, ``agent`` or ``unknown``; ``command`` and ``command_args`` are
+    ``kind`` is one of the constants above; ``scope`` is ``main`` or ``subagent``; ``origin`` of a prompt is ``user``
+    (a person, or the host doesn't say; only such a prompt is routed), or says who else wrote it: ``continuation``,
+    ``tool_result``, ``notification``, ``agent``, ``channel``, ``host``; ``command`` and ``command_args`` are
     a typed command's name (no slash) and rest; ``command_kind`` is ``skill`` (or anything the host expands from a
     file) or ``mcp``; ``pending_agents`` the ids of agents that the host says are running (None: it doesn't say);
     ``interactive`` whether a person sits at the session (None: the host doesn't say); ``transcript_path`` is

@@ -100,7 +100,7 @@ def read_config_file(path: str) -> Config:
         data = read_file(path, _LIMIT + 1)
         if len(data) > _LIMIT:
             return Config(path, "unreadable", problem="larger than 1 MiB")
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8").removeprefix("\ufeff")
     except OSError as error:
         return Config(path, "unreadable", problem=_cause(error))
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 from gstack.launcher import launcher_path, write_launchers
 from gstack.lowlevel import POSIX
+from gstack.state import write_atomic
 
 #: Variables that a child needs whatever it is for; everything else of the caller's stays outside.
 _KEPT = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG", "LC_ALL")
@@ -66,8 +67,7 @@ class Sandbox:
     def configure(self, **values: str) -> None:
         """Write the configuration of the sandbox."""
         text = "".join(f"{key}: {value}\n" for key, value in values.items())
-        with open(os.path.join(self.root, "config.yaml"), "w", encoding="utf-8") as file:
-            file.write(text)
+        write_atomic(os.path.join(self.root, "config.yaml"), text.encode())
 
     def add_skill(self, name: str, text: str, *, folder: str = ".claude/skills") -> str:
         """Put a skill into the home; the path of its SKILL.md."""

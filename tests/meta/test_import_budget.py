@@ -59,6 +59,7 @@ ALWAYS = {
     "gstack.state",
     "gstack_hosts",
     "gstack_hosts.claude_code",
+    "gstack_hosts.claude_code.envelopes",
     "gstack_hosts.claude_code.payloads",
 }
 ROUTE = ALWAYS | {
@@ -70,8 +71,7 @@ ROUTE = ALWAYS | {
     "gstack.routing.words",
     "gstack_plugins",
     "gstack_plugins.lexical_scorer",
-    "gstack_plugins.lexical_scorer.scorer",
-    "gstack_plugins.lexical_scorer.tables",
+    "gstack_plugins.lexical_scorer.equivalents",
     "gstack_hosts.claude_code.skills",
     "gstack_hosts.claude_code.paths",
 }

@@ -7,7 +7,7 @@ from gstack.api import ALLOW, Answer, Candidate
 from gstack.config import names, setting, switch
 from gstack.logs import log
 from gstack.plan import PluginFailed
-from gstack.routing.decision import NO_SKILLS, SCORER_ERROR, Outcome, RoutedSet, decide, unroutable
+from gstack.routing.decision import NO_SKILLS, SCORER_ERROR, SLASH, Outcome, RoutedSet, decide, unroutable
 from gstack.routing.words import tokens
 from gstack.sessions import read_session, update_session
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: The log's name under ``hooks/``.
 LOG = "skill-route"
-#: Origins of a prompt that nobody typed. ``unknown`` isn't one: a host that never says would never route.
-_NOT_TYPED = ("continuation", "tool_result", "agent")
 _GROUP = "gstack.trigger_scorers"
 
 
@@ -31,6 +29,8 @@ def answer(ctx: "HookContext") -> Answer:
     event = ctx.event
     reason = _never(event)
     if reason:
+        if reason == SLASH:
+            ctx.later(lambda: _note_typed(ctx))
         return _no_route(ctx, reason)
     prompt = event.prompt or ""
     session = read_session(ctx.root, event.session_id)
@@ -45,7 +45,17 @@ def _never(event: "HookEvent") -> "str | None":
     """Why a prompt of this kind is never routed; None when it may be."""
     if event.scope == "subagent" or event.agent_id:
         return "subagent"
-    return "not-typed" if event.origin in _NOT_TYPED else unroutable(event.prompt)
+    return "not-typed" if event.origin != "user" else unroutable(event.prompt)
+
+
+def _note_typed(ctx: "HookContext") -> None:
+    """A typed ``/name`` of an installed skill is a load; with a space before it the host takes it for text."""
+    prompt = ctx.event.prompt or ""
+    name = prompt[1:].split(None, 1)[0] if prompt[:1] == "/" and prompt[1:2].strip() else ""
+    skills = ctx.skills()
+    name = name if name in skills.names else skills.labels.get(name, "")
+    if name:
+        update_session(ctx.root, ctx.event.session_id, loaded=[name])
 
 
 def judge(

@@ -13,6 +13,7 @@ from gstack.api import (
     HookEvent,
 )
 from gstack.lowlevel import dump_json
+from gstack_hosts.claude_code.envelopes import feedback, is_interruption, origin_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,36 +32,6 @@ _KINDS = {
 
 #: ``source`` of a prompt that nobody typed.
 _NOT_TYPED_SOURCES = frozenset(["system", "loop_wakeup", "schedule_wakeup", "poll_event"])
-
-#: What a text that nobody typed starts with. Anchored, and with the separator that the client writes, because people
-#: quote these words too.
-_ENVELOPES = (
-    "<task-notification>",
-    "<task-notification ",
-    "<agent-message",
-    "<teammate-message",
-    "<cross-session-message",
-    "<\\cross-session-message",
-    "<channel source=",
-    "<slack-tag-message",
-    "<fetched-web-content",
-    "<system-reminder>",
-    "<command-message>",
-    "<command-name>",
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<local-command-caveat>",
-    "<bash-input>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "Another Claude session sent a message:\n",
-    "Another Claude session sent a message while you were working:\n",
-    "A peer session sent a message while you were working:\n",
-    "The coordinator sent a message while you were working:\n",
-    "This session is being continued from a previous conversation",
-    "[Request interrupted by user",
-    "Stop hook feedback:\n",
-)
 
 #: Background work whose outputs may still arrive (contracts C4); shells and monitors don't count.
 _AWAITED = frozenset(["subagent", "workflow", "teammate", "cloud session", "cloud_session", "remote_agent"])
@@ -139,21 +110,16 @@ def _fill_prompt(event: HookEvent, payload: "Mapping[str, Any]") -> bool:
     if not isinstance(prompt, str):
         return False
     event.prompt = prompt
-    if payload.get("source") in _NOT_TYPED_SOURCES or nobody_typed(prompt):
-        event.origin = "unknown"
+    event.origin = "host" if payload.get("source") in _NOT_TYPED_SOURCES else origin_of_prompt(prompt)
     return True
 
 
-def nobody_typed(text: str) -> bool:
-    """Whether a prompt is one of the client's own envelopes (protocol, section 5.4)."""
-    if text.startswith(_ENVELOPES):
-        return True
-    # `Background agent "x" was stopped by the user.`, `3 background agents were stopped by the user: "x"`
-    head = text[:400]
-    return ("ackground agent" in head[:40]) and (
-        ('" was stopped by the user.' in head and head.startswith("Background agent "))
-        or (" background agents were stopped by the user: " in head and head[:1].isdigit())
-    )
+def origin_of_prompt(text: str) -> str:
+    """Who wrote a prompt: ``user``, ``continuation`` for a stop hook's feedback, or one of the client's own
+    envelopes."""
+    if feedback(text) is not None or is_interruption(text):
+        return "continuation"
+    return origin_of(text, {})
 
 
 def _fill_command(event: HookEvent, payload: "Mapping[str, Any]") -> bool:

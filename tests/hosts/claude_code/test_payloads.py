@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gstack import api
 from gstack.api import Answer, HookEvent
 from gstack_hosts.claude_code import ClaudeCode
-from gstack_hosts.claude_code.payloads import decode, nobody_typed, session_kind
+from gstack_hosts.claude_code.payloads import decode, session_kind
 
 HOST = ClaudeCode()
 KINDS = HOST.events
@@ -104,7 +104,6 @@ def test_odd_payloads_never_raise(name: str, payload: dict[str, Any]) -> None:
     ],
 )
 def test_texts_that_nobody_typed(text: str, nobody: bool) -> None:
-    assert nobody_typed(text) is nobody
     event = decode({"hook_event_name": "UserPromptSubmit", "prompt": text}, {})
     assert event is not None
     assert (event.origin != "user") is nobody
@@ -114,7 +113,7 @@ def test_texts_that_nobody_typed(text: str, nobody: bool) -> None:
 def test_sources_that_are_no_person(source: str) -> None:
     event = decode({"hook_event_name": "UserPromptSubmit", "prompt": "fix this bug", "source": source}, {})
     assert event is not None
-    assert event.origin == "unknown"
+    assert event.origin == "host"
 
 
 def test_running_agents_are_the_hosts_own_list_without_shells() -> None:
