@@ -339,7 +339,7 @@ def test_an_interpreter_whose_path_no_shebang_can_hold(box: Sandbox, tmp_path: P
 
 
 def test_hooks_and_changes_at_the_same_time(box: Sandbox) -> None:
-    """Ten sessions at once while a skill is rewritten: every answer is one of the two right ones."""
+    """Four sessions at once while a skill is rewritten: every answer is one of the two right ones."""
     stop = threading.Event()
 
     def rewrite() -> None:
@@ -356,7 +356,7 @@ def test_hooks_and_changes_at_the_same_time(box: Sandbox) -> None:
             threading.Thread(
                 target=lambda n=n: replies.append(box.run("UserPromptSubmit", prompt("qa test this", session=f"s{n}")))
             )
-            for n in range(10)
+            for n in range(4)
         ]
         for thread in threads:
             thread.start()
@@ -365,8 +365,8 @@ def test_hooks_and_changes_at_the_same_time(box: Sandbox) -> None:
     finally:
         stop.set()
         writer.join()
-    assert [bool(hint(reply)) for reply in replies] == [True] * 10
-    assert len(box.log("skill-route")) == 10
+    assert [bool(hint(reply)) for reply in replies] == [True] * 4, box.log("skill-route")
+    assert len(box.log("skill-route")) == 4
 
 
 def test_what_a_plug_in_prints_never_reaches_the_host(box: Sandbox, tmp_path: Path) -> None:
