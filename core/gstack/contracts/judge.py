@@ -50,8 +50,9 @@ class Bench:
         """How to get a kind that isn't here: the distribution that has it where one is known, else the nearest name."""
         for status in self._statuses:
             if status.state != "ok" and name in (status.found.id, *status.names):
+                what = "failed" if status.state == "failed" else f"is {status.state}"
                 how = f"; gstack plugins enable {status.found.id}" if status.state in ("disabled", "set aside") else ""
-                return f"the distribution {status.found.dist} has it, but it is {status.state} ({status.why}){how}"
+                return f"the distribution {status.found.dist} has it, but its plug-in {what} ({status.why}){how}"
         near = difflib.get_close_matches(name, self.kinds, n=1)
         if near:
             return f"did you mean {near[0]}?"

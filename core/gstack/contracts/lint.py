@@ -1,13 +1,16 @@
 """``gstack contract lint``: what is wrong with a declared contract, and on which line (contracts C8). Cold."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from gstack.contracts.judge import Bench
-from gstack.contracts.schema import Place, declared_in, find_problems, reading_note
+from gstack.contracts.schema import declared_in, find_problems, reading_note
 from gstack.skills import SkillSkipped, parse_skill
+
+if TYPE_CHECKING:
+    from gstack.contracts.schema import Place
 
 
 class Linted:
@@ -93,7 +96,8 @@ class _Lines:
             return yaml.compose(text.replace("\t", "  "), Loader=loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            line = self.start + (mark.line if mark is not None else 0)
+            last = text.rstrip().count("\n")  # what isn't closed is only missed behind the end
+            line = self.start + min(mark.line if mark is not None else 0, last)
             self.broken = (line, " ".join((error.problem or error.context or "no YAML").split()))
         except yaml.YAMLError as error:
             self.broken = (self.start, " ".join(str(error).split()))
@@ -114,7 +118,7 @@ class _Lines:
         else:
             self._node = value
 
-    def of(self, place: Place) -> int:
+    def of(self, place: "Place") -> int:
         """The line of a part, or that of the nearest part round it."""
         line = self.start
         node = self._node
