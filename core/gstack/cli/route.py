@@ -10,9 +10,10 @@ from typer.core import TyperGroup
 
 from gstack.cli.common import console, emit, emit_json, run_env, table, warn
 from gstack.config import KEYS, SWITCHES, names, setting
-from gstack.errors import RouteUsage
+from gstack.errors import GstackError, RouteUsage
 from gstack.hook import HookContext
 from gstack.routing import evaluate as evaluation
+from gstack.routing.decision import SCORER_ERROR
 from gstack.routing.explain import explain, routing_setup
 from gstack.routing.why_not import text_of, why_not
 
@@ -86,6 +87,8 @@ def explain_command(
     _check_threshold(threshold)
     ctx = _setup()
     report = explain(ctx, _prompt(prompt), threshold=threshold)
+    if report.outcome.reason == SCORER_ERROR:
+        warn(_no_scorer(ctx))
     if as_json:
         emit_json(report.as_dict(below=below))
         return
@@ -110,11 +113,14 @@ def eval_command(
     Example: gstack route eval cases.jsonl --routed all --html eval.html
     """
     _check_threshold(threshold)
-    rows = evaluation.read_cases(cases)
     listed = names(routed) if routed is not None else None
     if listed is not None and not listed:
         raise RouteUsage("--routed needs names of skills, or all")
-    result = evaluation.evaluate(_setup(), rows, threshold=threshold, routed=listed)
+    rows = evaluation.read_cases(cases)
+    ctx = _setup()
+    result = evaluation.evaluate(ctx, rows, threshold=threshold, routed=listed)
+    if any(reason == SCORER_ERROR for _, _, reason in result.wrong):
+        raise GstackError(_no_scorer(ctx))
     if html:
         evaluation.write_html(result, html)
     if as_json:
@@ -155,6 +161,11 @@ def _setup() -> HookContext:
         for problem in ctx.call(scorer, configure, {"equivalents": ctx.config.get("route_equivalents")}) or ():
             warn(f"{ctx.config.path}: {problem}")
     return ctx
+
+
+def _no_scorer(ctx: HookContext) -> str:
+    name = setting("route_scorer", ctx.env, ctx.config)
+    return f"the scorer {name!r} gave no result: see gstack plugins list and gstack config get route_scorer"
 
 
 def _prompt(said: str) -> str:

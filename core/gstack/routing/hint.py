@@ -29,20 +29,13 @@ def compose(skill: str, path: str, host: "Any", event_name: str, *, detail: "Cal
     """
     start = f"gstack skill routing ({event_name} hook; off switch: gstack config set skill_routing off): "
     end = " In one sentence, tell the user that gstack routed this request."
-    middle = f"this request fits /{skill}. {_how(skill, path, host)} before you start."
+    middle = f"this request fits /{skill}. {host.load_phrase(Skill(skill, path))} before you start."
     text = one_line(start + middle)
     added = one_line(detail()) if detail else ""
     room = HINT_LIMIT - len(text) - len(end) - 1
     if added and room >= len("…") + 20:
         text += " " + _cut(added, room)
     return _cut(text, HINT_LIMIT - len(end)) + end
-
-
-def _how(skill: str, path: str, host: "Any") -> str:
-    """How the model runs the skill: with the host's skill tool, or, where a built-in took the name, by reading it."""
-    if skill in host.taken_names():
-        return f"A built-in of {host.title} has that name, so read {path}"
-    return str(host.load_phrase(Skill(skill, path)))
 
 
 def step_detail(first_step: str) -> str:

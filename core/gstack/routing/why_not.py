@@ -33,7 +33,7 @@ def why_not(ctx: HookContext, skill: str, prompt: str, *, session: str | None = 
     report = explain(ctx, prompt)
     found = next((one for one in report.candidates if one.skill == name), None)
     if not never:
-        lines += _trigger(ctx, report, found, prompt)
+        lines += _trigger(ctx, report, name, found, prompt)
     lines.append(("routed set", _routed(ctx, report, name)))
     if name in ctx.host.taken_names():
         lines.append(("host", f"a built-in of {ctx.host.title} is called {name}: the hint names the file instead"))
@@ -73,9 +73,11 @@ def _switch(ctx: HookContext) -> str:
     return f"skill_routing {found.value} ({found.source}): {doing[found.value]}"
 
 
-def _trigger(ctx: HookContext, report: Explanation, found: Candidate | None, prompt: str) -> list[Line]:
+def _trigger(ctx: HookContext, report: Explanation, name: str, found: Candidate | None, prompt: str) -> list[Line]:
     if found is None:
-        return [("trigger", "no trigger of it has enough in common with the prompt, or it declares none")]
+        declared = "triggers" in report.skills.sources.get(name, {})
+        none = "no trigger of it shares a word that counts with the prompt"
+        return [("trigger", none if declared else "it declares no triggers")]
     reaches = "reaches" if found.score >= report.threshold else "is below"
     lines = [
         (

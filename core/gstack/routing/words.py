@@ -6,7 +6,7 @@ scoring of a prompt; ASCII text goes through ``str.translate`` in C. Rules: spec
 
 #: Characters that vanish inside a word: apostrophes of any kind (so "don't" and "dont" are one word), invisible
 #: joiners.
-_VANISH = "'\u2018\u2019\u201b\u02bc\u02b9\u2032\uff07\u00ad\u200c\u200d\u2060\ufeff"
+_VANISH = "'\u2018\u2019\u201b\u02bc\u2032\uff07\u00ad\u200c\u200d\u2060\ufeff"
 #: Connectors that Unicode lets stand in an identifier, but that split words here (hyphens do anyway).
 _SPLIT = "_\u203f\u2040\u2054\ufe33\ufe34\ufe4d\ufe4e\ufe4f\uff3f\u00b7\u0387"
 
@@ -14,6 +14,8 @@ _SPLIT = "_\u203f\u2040\u2054\ufe33\ufe34\ufe4d\ufe4e\ufe4f\uff3f\u00b7\u0387"
 _ASCII: "dict[int, str | None]" = {
     code: None if chr(code) in _VANISH else chr(code) if chr(code).isalnum() else " " for code in range(128)
 }
+
+_GONE: "dict[int, None]" = {ord(char): None for char in _VANISH}
 
 
 def tokens(text: str) -> "list[str]":
@@ -24,19 +26,14 @@ def tokens(text: str) -> "list[str]":
     text = text.lower()
     if text.isascii():
         return text.translate(_ASCII).split()
-    table = _ASCII.copy()
-    marks = False
-    for char in set(text):
-        if char > "\x7f":
-            table[ord(char)] = _class_of(char)
-            marks = marks or not char.isalnum()
-    text = text.translate(table)
-    if marks and not text.isascii():
-        # a letter and its combining mark are the same word as the composed letter
+    chars = [char for char in set(text) if char > "\x7f"]
+    if not all(char.isalnum() or not ("a" + char).isidentifier() for char in chars):
+        # there are combining marks: a letter and its mark are the same word as the composed letter
         from unicodedata import normalize
 
-        text = normalize("NFC", text)
-    return text.split()
+        text = normalize("NFC", text.translate(_GONE))
+        chars = [char for char in set(text) if char > "\x7f"]
+    return text.translate(_ASCII | {ord(char): _class_of(char) for char in chars}).split()
 
 
 def _class_of(char: str) -> "str | None":
@@ -44,7 +41,7 @@ def _class_of(char: str) -> "str | None":
         return None
     if char in _SPLIT:
         return " "
-    # isidentifier also knows the combining marks, which are no alphanumerics
+    # isidentifier knows the combining marks, which are no alphanumerics
     return char if char.isalnum() or ("a" + char).isidentifier() else " "
 
 
