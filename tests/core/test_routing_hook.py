@@ -58,6 +58,7 @@ def test_nothing_is_written_before_the_answer(tmp_path: Path) -> None:
         ("fix this bug", {"origin": "continuation"}, "not-typed"),
         ("fix this bug", {"origin": "agent"}, "not-typed"),
         ("fix this bug", {"origin": "tool_result"}, "not-typed"),
+        ("fix this bug", {"origin": "unknown"}, "not-typed"),
         ("fix this bug", {"scope": "subagent"}, "subagent"),
         ("fix this bug", {"agent_id": "a1"}, "subagent"),
         ("write a poem", {}, "below-threshold"),
@@ -70,8 +71,23 @@ def test_reasons(tmp_path: Path, prompt: str | None, event: dict[str, Any], reas
     assert logged(context(tmp_path, prompt, **event)) == (None, [f"s1 no-route reason={reason}"])
 
 
-def test_an_origin_that_the_host_does_not_say_counts_as_typed(tmp_path: Path) -> None:
-    assert answer(context(tmp_path, "fix this bug", origin="unknown")).inject
+@pytest.mark.parametrize(
+    ("prompt", "loaded"),
+    [
+        ("/qa", {"qa"}),
+        ("/qa the checkout", {"qa"}),
+        ("/quality the checkout", {"qa"}),
+        (" /qa", set()),
+        ("/", set()),
+        ("/ qa", set()),
+        ("/etc/hosts is odd", set()),
+    ],
+)
+def test_a_typed_skill_counts_as_loaded(tmp_path: Path, prompt: str, loaded: set[str]) -> None:
+    """ "quality" is the frontmatter's name of /qa; with a space before the slash the host takes it for text."""
+    lines = logged(context(tmp_path, prompt, index={"labels": {"quality": "qa"}}))[1]
+    assert lines == ["s1 no-route reason=slash"]
+    assert read_session(str(tmp_path), "s1").loaded == loaded
 
 
 def test_no_skills(tmp_path: Path) -> None:
