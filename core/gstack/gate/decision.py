@@ -234,7 +234,7 @@ def _changed(one: Decision, action: str, reason: str, rule: str) -> Decision:
 class Outcome:
     """What the gate found.
 
-    ``decision`` is None when nobody has an opinion; ``base`` its action before the stale floor (for the log);
+    ``decision`` is None when nobody has an opinion; ``base`` its action without staleness and overrides (for the log);
     ``bundle_error`` says that the bundle is missing or can't be used; ``failures`` are the resolvers that were left
     out, with why; ``freshness`` and ``notice`` (a state folder that others can write) are set where a bundle was read.
     """
@@ -299,7 +299,8 @@ def decide(
 
     outcome.decision = combine(decisions, outcome.freshness, overridden)
     if outcome.decision is not None:
-        plain = combine(decisions, None, overridden) if outcome.decision.rule == "stale" else outcome.decision
+        raised = outcome.decision.rule in ("stale", "override")
+        plain = combine(decisions) if raised else outcome.decision
         outcome.base = plain.action if plain else ""
     return outcome
 

@@ -79,10 +79,12 @@ def public_key(pem: str | bytes) -> Key:
         found = None
     if not isinstance(found, Ed25519PublicKey):
         raise BundleRefused("key", "the public key is no Ed25519 key in PEM form")
-    return _key(found)
+    return key_of(found)
 
 
-def _key(public: Ed25519PublicKey) -> Key:
+def key_of(key: Ed25519PrivateKey | Ed25519PublicKey) -> Key:
+    """The public key of a pair, whichever half is given."""
+    public = key.public_key() if isinstance(key, Ed25519PrivateKey) else key
     der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return Key(pem.decode("ascii"), hashlib.sha256(der).hexdigest()[:16], public)
@@ -103,7 +105,7 @@ def new_keys() -> tuple[bytes, Key]:
     """A fresh pair: the private key as PEM, and the public key."""
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return pem, _key(private.public_key())
+    return pem, key_of(private)
 
 
 # ------------------------------------------------------------------------------------------------ envelope
@@ -163,7 +165,7 @@ def sign(text: str, private: Ed25519PrivateKey, rotations: Sequence[Mapping[str,
     envelope: dict[str, Any] = {
         "payload": text,
         "signature": base64.b64encode(private.sign(_utf8(text))).decode("ascii"),
-        "key_id": _key(private.public_key()).id,
+        "key_id": key_of(private).id,
     }
     if rotations:
         envelope["rotations"] = list(rotations)
@@ -186,7 +188,7 @@ def rotation(org: str, old: Ed25519PrivateKey, new: Key, now: float) -> dict[str
         {
             "type": ROTATION,
             "org": org,
-            "old_key_id": _key(old.public_key()).id,
+            "old_key_id": key_of(old).id,
             "new_key": new.pem,
             "new_key_id": new.id,
             "issued_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
