@@ -57,6 +57,11 @@ def test_the_threshold_itself_is_enough() -> None:
     assert decide("a", [], 0.66, ROUTED).reason == "below-threshold"
 
 
+def test_a_long_whole_phrase_is_never_scattered() -> None:
+    phrase = "walk me through how the whole billing pipeline works before we change anything"
+    assert name_of(route(f"please {phrase}, thanks", {"qa": (phrase,)})) == "qa"
+
+
 def test_only_other_skills_reach_it() -> None:
     assert decide("a", [candidate("ios-fix")], 0.66, ROUTED).reason == "not-routable"
 

@@ -156,6 +156,11 @@ def test_where_evidence_must_stand(first: int, last: int, total: int, good: bool
     assert scattered((first, last), total) is not good
 
 
+def test_many_words_without_a_gap_stand_together() -> None:
+    assert well_placed(0, TOGETHER + 3, 50, TOGETHER + 4)
+    assert not well_placed(0, TOGETHER + 4, 50, TOGETHER + 4)
+
+
 def test_no_evidence_is_never_scattered() -> None:
     assert not scattered((), 5000)
 

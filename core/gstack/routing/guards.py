@@ -31,9 +31,12 @@ REFUSAL_REACH = 4
 # --------------------------------------------------------------------------------------------- scattered
 
 
-def well_placed(first: int, last: int, total: int) -> bool:
-    """Whether evidence from token ``first`` to ``last`` of ``total`` stands together and where requests stand."""
-    if last - first >= TOGETHER:
+def well_placed(first: int, last: int, total: int, count: int = 1) -> bool:
+    """Whether ``count`` words from token ``first`` to ``last`` of ``total`` stand together and where requests stand.
+
+    More than :data:`TOGETHER` words stand together when nothing is between them.
+    """
+    if last - first >= max(TOGETHER, count):
         return False
     edge = EDGE if last > first else EDGE_LONE
     return total <= LONG_PROMPT or last < edge or first >= total - edge
@@ -41,11 +44,11 @@ def well_placed(first: int, last: int, total: int) -> bool:
 
 def scattered(evidence: "Sequence[int]", total: int) -> bool:
     """Whether the evidence lies scattered in a prompt of ``total`` tokens; no evidence is never scattered."""
-    return bool(evidence) and not well_placed(evidence[0], evidence[-1], total)
+    return bool(evidence) and not well_placed(evidence[0], evidence[-1], total, len(evidence))
 
 
 def choose_places(groups: "Sequence[Sequence[int]]", total: int) -> "tuple[int, ...]":
-    """One position out of each group of ascending positions: the choice that the guards like best, ascending.
+    """One position out of each group of positions, ascending: the choice that the guards like best.
 
     For scorers: a matched word may occur several times, and one good place is enough. Well placed goes before narrow,
     narrow before early.
@@ -63,9 +66,10 @@ def choose_places(groups: "Sequence[Sequence[int]]", total: int) -> "tuple[int, 
         last_seen[number] = at
         if len(last_seen) == len(groups):
             first = min(last_seen.values())
-            key = (not well_placed(first, at, total), at - first, first)
+            key = (not well_placed(first, at, total, len(groups)), at - first, first)
             if best is None or key < best:
-                best, chosen = key, sorted(last_seen.values())
+                # one token may stand for two words of a trigger
+                best, chosen = key, sorted(set(last_seen.values()))
     return tuple(chosen)
 
 

@@ -7,7 +7,6 @@ inverted index, so that scoring touches only triggers that share a word with the
 from gstack.api import Candidate, hookimpl
 from gstack.routing.guards import choose_places, well_placed
 from gstack.routing.words import COMMON, QUESTIONS, stem, tokens
-from gstack_plugins.lexical_scorer.equivalents import groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,15 +28,17 @@ class Lexical:
     name = "lexical"
 
     def __init__(self) -> None:
-        self._groups, _ = groups()
+        self._extra = ""
 
     def configure(self, settings: "Mapping[str, str]") -> "list[str]":
         """Take ``settings["equivalents"]`` (the key ``route_equivalents``) for the next :meth:`prepare`.
 
         Gives one line for each part of it that says nothing.
         """
-        self._groups, problems = groups(settings.get("equivalents", ""))
-        return problems
+        from gstack_plugins.lexical_scorer.equivalents import groups
+
+        self._extra = settings.get("equivalents", "")
+        return groups(self._extra)[1]
 
     def prepare(self, skills: "Sequence[Skill]") -> "dict[str, Any]":
         """The index of these skills' triggers. Skills go by name, so their order means nothing.
@@ -46,6 +47,9 @@ class Lexical:
         of content words, 0 for one that counts on its whole phrase only); ``words`` maps a stem to the triggers that
         have it, and ``bare`` a first token to the triggers without content words; ``same`` are the equivalents.
         """
+        # not at the top: scoring a prompt doesn't need it
+        from gstack_plugins.lexical_scorer.equivalents import groups
+
         ordered = sorted(skills, key=lambda skill: skill.name)
         owner: list[int] = []
         text: list[str] = []
@@ -73,7 +77,7 @@ class Lexical:
             # each list as one text of code points, which loads faster (2,000 skills: 1.4 ms, not 2.1)
             "words": {one: "".join(map(chr, numbers)) for one, numbers in words.items()},
             "bare": bare,
-            "same": [sorted(group) for group in self._groups],
+            "same": [sorted(group) for group in groups(self._extra)[0]],
         }
 
     def score(self, prompt: str, index: "Mapping[str, Any]") -> "list[Candidate]":
@@ -200,7 +204,7 @@ class _Heard:
         parts, total = tokens(trigger), len(self.tokens)
         size = len(parts)
         starts = [at for at in range(total - size + 1) if self.tokens[at : at + size] == parts]
-        first = min(starts, key=lambda at: (not well_placed(at, at + size - 1, total), at))
+        first = min(starts, key=lambda at: (not well_placed(at, at + size - 1, total, size), at))
         return tuple(range(first, first + size))
 
 

@@ -1,6 +1,6 @@
 """Words that mean the same to the scorer: the one table, and how a configuration extends it.
 
-Hot: imported by the hook, so builtins only. Rules: spec, routing R2.
+Imported when an index is made, so also on the hook's slow road: builtins only. Rules: spec, routing R2.
 """
 
 from gstack.routing.words import stem, tokens

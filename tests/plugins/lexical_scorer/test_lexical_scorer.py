@@ -121,6 +121,12 @@ def test_evidence_is_the_place_that_stands_together() -> None:
     assert found.evidence[0] == 32
 
 
+def test_a_token_that_stands_for_two_words_is_evidence_once() -> None:
+    (found,) = score("please fix the crash", x=("fix bugs and errors",))
+    assert found.score == 1.0
+    assert found.evidence == (1, 3)
+
+
 def test_equivalents_can_be_extended() -> None:
     scorer = Lexical()
     skills = skills_of({"x": ("fix this bug", "deploy the service")})
@@ -149,7 +155,10 @@ def test_missing_words_are_given_as_written() -> None:
     assert scorer.missing_words("hello", "find bugs on site", index) == ["find", "bugs", "site"]
 
 
-@given(st.text(max_size=300), sets_of_skills)
+prompts = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=12)), max_size=30).map(" ".join)
+
+
+@given(prompts, sets_of_skills)
 def test_score_is_sound_for_any_text(prompt: str, skills: list[Skill]) -> None:
     scorer = Lexical()
     found = scorer.score(prompt, scorer.prepare(skills))
