@@ -47,18 +47,18 @@ def install(home: Path, contract: Any = WORKED_CONTRACT, name: str = "investigat
     return path
 
 
-def session(tmp_path: Path) -> Transcript:
-    return Transcript(tmp_path / "t.jsonl").prompt("it fails").skill()
+def session(tmp_path: Path, name: str = "t") -> Transcript:
+    return Transcript(tmp_path / f"{name}.jsonl").prompt("it fails").skill()
 
 
 @pytest.fixture
 def unmet(tmp_path: Path) -> str:
-    return session(tmp_path).edit().says("Fixed: the null check was missing.").write()
+    return session(tmp_path, "unmet").edit().says("Fixed: the null check was missing.").write()
 
 
 @pytest.fixture
 def met(tmp_path: Path) -> str:
-    return session(tmp_path).edit().bash("bun test").says(REPORT).write()
+    return session(tmp_path, "met").edit().bash("bun test").says(REPORT).write()
 
 
 def run(*arguments: str) -> int:
@@ -115,7 +115,7 @@ def test_json(root: Path, home: Path, unmet: str, capsys: pytest.CaptureFixture[
     assert check(unmet, "--json") == 1
     shown = json.loads(capsys.readouterr().out)
     assert list(shown) == [
-        "code", "exit_code", "skill", "contract", "load_id", "items", "early_exit", "block_text",
+        "code", "exit_code", "skill", "contract", "load_id", "early_exit", "items", "block_text",
     ]  # fmt: skip
     assert (shown["code"], shown["exit_code"], shown["early_exit"]) == ("SKILL_CONTRACT_UNMET", 1, None)
     assert shown["contract"]["source"] == str(path)
@@ -233,7 +233,9 @@ def test_a_kind_that_is_switched_off_names_its_distribution(
     install(home)
     monkeypatch.setenv("GSTACK_DISABLED_PLUGINS", "report_labels")
     assert check(met) == 5
-    assert 'unknown kind "report_labels": the distribution gstack-skills has it, but its plug-in is disabled' in error(capsys)
+    assert 'unknown kind "report_labels": the distribution gstack-skills has it, but its plug-in is disabled' in error(
+        capsys
+    )
 
 
 def test_yaml_that_cannot_be_read(root: Path, home: Path, met: str, capsys: pytest.CaptureFixture[str]) -> None:
