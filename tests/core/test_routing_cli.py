@@ -3,7 +3,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from routing_support import DATA, TRIGGERS
+from routing_support import DATA, TRIGGERS, read_jsonl
 
 from gstack.cli import main
 
@@ -419,3 +419,16 @@ def test_why_not_of_what_a_session_saw(run, tmp_path: Path) -> None:
 def test_why_not_finds_the_packs_prefix(run, home: Path) -> None:
     add_skill(home, "gstack-retro", "triggers: [weekly retro]\n")
     assert topics(run, "retro", "weekly retro")["discovery"].startswith("/gstack-retro is ")
+
+
+def test_the_dry_run_decides_and_says_what_the_hook_does(work: Path) -> None:
+    """Both on one installation: the same route and the same hint for every labelled prompt."""
+    import os
+
+    from gstack.routing.explain import explain, routing_setup
+    from gstack.routing.hook import answer
+
+    ctx = routing_setup(dict(os.environ), str(work))
+    for case in [*read_jsonl(DATA / "routing_cases.jsonl"), *read_jsonl(DATA / "routing_more.jsonl")]:
+        ctx.event.prompt = case["prompt"]
+        assert answer(ctx).inject == explain(ctx, case["prompt"]).hint()
