@@ -78,39 +78,23 @@ def fold(found: "Sequence[Candidate]", kind: str, context: GateContext, *, drift
     something else, the command's part is capped at warn here, so that it can't hide the other's block.
     ``drifted`` says that the installed copy isn't the approved one.
     """
-    mixed = len(found) > 1 and any(one[KIND] == "command" for one in found)
-    mixed = mixed and any(one[KIND] != "command" for one in found)
-    best: tuple[Any, ...] | None = None
-    shown: list[tuple[Any, ...]] = []
-    firm = False
-    for place, one in enumerate(found):
-        rule, lifted, solid, applied = _judge(one, context, drifted)
-        shown += applied
-        rank = rule[RANK]
-        if mixed and rank == BLOCK and one[KIND] == "command":
-            rank = WARN
-        firm = firm or (rank == BLOCK and solid)
-        key = (-rank, rule[SOURCE], rule[ORDER], place)
-        if best is None or key < best[0]:
-            best = (key, rank, rule, one, lifted)
-    assert best is not None, "a name always means something"
-    _, rank, rule, one, lifted = best
-    if len(found) > 1:
-        shown.sort(key=strength)
-    entry = one[KIND]
-    if mixed:
-        entry = next(other[KIND] for other in found if other[KIND] != "command")
-    elif entry is None:
+    if len(found) == 1:
+        one = found[0]
+        rule, lifted, firm, shown = _judge(one, context, drifted)
+        rank, entry = rule[RANK], one[KIND]
+    else:
+        one, rule, rank, lifted, firm, shown, entry = _strongest(found, context, drifted)
+    if entry is None:
         entry = kind if kind in ("command", "subagent") else "skill"
     return Decision(
         ACTIONS[rank],
-        _reason(rule, lifted),
+        _reason(rule, lifted) if lifted else rule[REASON],
         skill_name=one[NAME],
         version=one[VERSION],
         policy_id=rule[POLICY_ID],
         policy_name=rule[POLICY_NAME],
         replacement=rule[REPLACEMENT],
-        entry_kind=entry or "skill",
+        entry_kind=entry,
         governed=_governed(found, shown),
         rule=rule[RULE],
         rules=[(ACTIONS[each[RANK]], each[RULE], each[REASON]) for each in shown],
@@ -118,18 +102,40 @@ def fold(found: "Sequence[Candidate]", kind: str, context: GateContext, *, drift
     )
 
 
+def _strongest(found: "Sequence[Candidate]", context: GateContext, drifted: bool) -> "tuple[Any, ...]":
+    """Of several candidates: the one that decides, its rule and rank, what was lifted, whether a block is firm, all
+    rules that are in force, and the kind of entry that the answer is about."""
+    commands = [one[KIND] == "command" for one in found]
+    mixed = any(commands) and not all(commands)
+    best: tuple[Any, ...] = ()
+    shown: list[tuple[Any, ...]] = []
+    firm = False
+    for place, one in enumerate(found):
+        rule, lifted, solid, applied = _judge(one, context, drifted)
+        shown += applied
+        rank = WARN if mixed and commands[place] and rule[RANK] == BLOCK else rule[RANK]
+        firm = firm or (rank == BLOCK and solid)
+        key = (-rank, rule[SOURCE], rule[ORDER], place)
+        if not best or key < best[0]:
+            best = (key, one, rule, rank, lifted)
+    shown.sort(key=strength)
+    _, one, rule, rank, lifted = best
+    entry = next(other[KIND] for other in found if other[KIND] != "command") if mixed else one[KIND]
+    return one, rule, rank, lifted, firm, shown, entry
+
+
 def _judge(
     one: "Candidate", context: GateContext, drifted: bool
-) -> "tuple[tuple[Any, ...], list[tuple[Any, ...]], bool, list[tuple[Any, ...]]]":
+) -> "tuple[tuple[Any, ...], list[str], bool, list[tuple[Any, ...]]]":
     """The rule that decides about one candidate, the stronger ones that an exception lifts, whether a block that
     can't be overridden is in force, and all rules that are."""
     name = one[NAME]
-    if namespace(name.lower()) == RESERVED:
+    if name[: len(RESERVED)].lower() == RESERVED and namespace(name.lower()) == RESERVED:
         return _RESERVED, [], False, [_RESERVED]
     rules = one[RULES]
     if drifted and one[DIGEST]:
         rules = tuple(sorted(rules + one[DRIFT_RULES], key=strength))
-    lifted: list[tuple[Any, ...]] = []
+    lifted: list[Any] = []
     applied: list[tuple[Any, ...]] = []
     solid = False
     for rule in rules:
@@ -145,7 +151,9 @@ def _judge(
         solid = solid or (rule[RANK] == BLOCK and not rule[OVERRIDABLE])
     if not applied:
         applied.append(_APPROVED)
-    return applied[0], [text for rank, text in lifted if rank > applied[0][RANK]], solid, applied
+    if lifted:
+        lifted = [text for rank, text in lifted if rank > applied[0][RANK]]
+    return applied[0], lifted, solid, applied
 
 
 def _exception(exceptions: "Iterable[tuple[Any, ...]]", name: str, context: "GateContext") -> "str | None":
@@ -169,8 +177,9 @@ def _reason(rule: "tuple[Any, ...]", lifted: "list[Any]") -> str:
 
 
 def _governed(found: "Sequence[Candidate]", shown: "Iterable[tuple[Any, ...]]") -> bool:
-    if any(one[KIND] is not None for one in found):
-        return True
+    for one in found:
+        if one[KIND] is not None:
+            return True
     return any(rule[SOURCE] == POLICY or rule[RULE] == "default:managed_missing_manifest" for rule in shown)
 
 

@@ -79,6 +79,9 @@ def meanings(source: "Source", invocation: "Invocation") -> "list[Candidate]":
 
     A name that the organisation knows nothing of counts only when no other name says more.
     """
+    if not invocation.aliases:
+        plain = normal(invocation.name)
+        return candidates(source, plain, invocation.kind) if plain else []
     found: list[Candidate] = []
     names: list[str] = []
     for name in (invocation.name, *invocation.aliases):

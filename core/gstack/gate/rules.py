@@ -47,6 +47,9 @@ DRIFTED = "The installed copy differs from the approved version (drifted)."
 #: Times above this are milliseconds (seconds would be the year 5138).
 _MILLISECONDS = 1e11
 
+#: How many names' rules one rulebook keeps.
+_KEPT = 8192
+
 Rule = tuple[Any, ...]
 Candidate = tuple[Any, ...]
 
@@ -210,6 +213,7 @@ class Rulebook:
         self._bare: dict[str, list[str]] = defaultdict(list)
         self._plugins: dict[str, list[str]] = defaultdict(list)
         self._order: dict[str, int] = {}
+        self._kept: dict[tuple[str, bool], Candidate] = {}
         self._file_entries()
 
     def _file_policies(self) -> None:
@@ -304,6 +308,16 @@ class Rulebook:
 
     def unknown(self, name: str) -> Candidate:
         """What holds for a name without an entry: policies that reach it, and the default."""
+        found = self._kept.get((name, False))
+        return found if found is not None else self._keep((name, False), self._unknown(name))
+
+    def _keep(self, key: tuple[str, bool], found: Candidate) -> Candidate:
+        if len(self._kept) >= _KEPT:
+            self._kept.clear()
+        self._kept[key] = found
+        return found
+
+    def _unknown(self, name: str) -> Candidate:
         space = namespace(name)
         matched = list(self._by["namespace"].get(space, ()))
         for form in {name, name.replace(":", "/")}:
@@ -311,12 +325,14 @@ class Rulebook:
         rules = [policy.rule for policy in _once(matched)]
         rules += self.managed_rules if space in self.spaces else []
         rules.append(self.managed_default if space in self.spaces else self.unmanaged_default)
-        return (name, None, None, None, tuple(sorted(rules, key=strength)), (), 0)
-
-    # ---------------------------------------------------------------------------------------------- entries
+        return (name, Non    # ---------------------------------------------------------------------------------------------- entries
 
     def candidate(self, name: str) -> Candidate:
         """A catalogue entry with all rules that are about it, strongest first."""
+        found = self._kept.get((name, True))
+        return found if found is not None else self._keep((name, True), self._candidate(name))
+
+    def _candidate(self, name: str) -> Candidate:
         entry = self.payload["manifest_index"][name]
         order = self._order[name]
         rules = [policy.rule for policy in self.matching(name, entry)]
