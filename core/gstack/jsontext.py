@@ -4,7 +4,7 @@
 :func:`parse` reads strict JSON into nodes that know where they stand; :class:`Patch` collects changes and gives
 the new text. Two rules make a change reversible without a note of what was there before:
 
-* a child is added behind the last one, together with the separator in front of it, and taken away with it;
+* a child is added right behind the last one, a comma first, and taken away from that comma on;
 * a container that stood empty gets its first child right behind its bracket, while one that we open has white
   space there (:func:`opened`). Whoever takes the last child away can so tell whether the container goes as well.
 """
@@ -283,7 +283,7 @@ class Patch:
                 yield from self._edits(child.node)
 
     def _removals(self, box: Node, drops: set[int]) -> Iterator[tuple[int, int, str]]:
-        """A child goes with the separator before it; the first ones go with the one behind them."""
+        """A child goes from the comma before it on; the first ones go up to the one that is then the first."""
         kept = [index for index in range(len(box.children)) if index not in drops]
         if not kept:
             return
@@ -291,7 +291,8 @@ class Patch:
             yield box.children[0].start, box.children[kept[0]].start, ""
         for index in drops:
             if index > kept[0]:
-                yield box.children[index - 1].end, box.children[index].end, ""
+                comma = self.source.index(",", box.children[index - 1].end)
+                yield comma, box.children[index].end, ""
 
     def _additions(self, box: Node, drops: set[int]) -> Iterator[tuple[int, int, str]]:
         separator, base = self._style(box)
@@ -312,15 +313,17 @@ class Patch:
         if not children:
             return beside, inner
         if len(children) > 1:
-            separator = text[children[-2].end : children[-1].start]
+            gap = text[children[-2].end : children[-1].start]
         else:
-            separator = "," + text[box.start + 1 : children[0].start]
-            separator = beside if separator == "," else separator
-        tail = re.split(r"[\r\n]", separator)
+            gap = "," + (text[box.start + 1 : children[0].start] or beside[1:])
+        space = gap.partition(",")[2]
+        if re.search(r"[\r\n]", gap) and not re.search(r"[\r\n]", space):  # the comma stands first in its line
+            space = self.layout.newline + _indent(text, children[-1].start)
+        tail = re.split(r"[\r\n]", space)
         if len(tail) > 1:
-            return separator, tail[-1][: len(tail[-1]) - len(tail[-1].lstrip(" \t"))]
+            return "," + space, tail[-1]
         several = self.layout.newline in text[children[-1].start : children[-1].end]
-        return separator, inner if several else None
+        return "," + space, inner if several else None
 
 
 def new_document(value: Any, blank: str | None) -> str:

@@ -141,7 +141,7 @@ def test_taking_children_out_leaves_the_others(text, data):
         ('{\r\n    "a": 1\r\n}', '{\r\n    "a": 1,\r\n    "k": [\r\n        true\r\n    ]\r\n}'),
         ('{"a":1}', '{"a":1,"k": [ true ]}'),
         ('{"a":1, "b":2}', '{"a":1, "b":2, "k": [ true ]}'),
-        ('{ "a": 1\n, "b": 2\n}', '{ "a": 1\n, "b": 2\n, "k": [\n  true\n]\n}'),
+        ('{\n  "a": 1\n  , "b": 2\n}', '{\n  "a": 1\n  , "b": 2,\n  "k": [\n    true\n  ]\n}'),
         ("{}\n", '{"k": [\n  true\n]}\n'),
         ("{\n}\n", '{"k": [\n  true\n]\n}\n'),
     ],
@@ -162,7 +162,7 @@ def test_put_replaces_only_the_value_and_take_only_the_member():
     assert patch.put(root, "c", 1)
     assert patch.take(root, "b")
     assert not patch.take(root, "nope")
-    assert patch.result() == '{"a" :1.0, "a": "é",\n"c": 1}'
+    assert patch.result() == '{"a" :1.0 , "a": "é",\n"c": 1}'
 
 
 def test_a_container_goes_only_when_it_was_opened_for_what_is_taken_away():

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from json_documents import ELEMENT_MARK, MEMBER_MARK, array, keys, obj, text_of, values
 
@@ -323,12 +323,32 @@ def test_any_state_becomes_exactly_what_is_wanted(text, wanted):
         found = find(parse(once))
         pairs = pair(wanted, found)
         assert len(found) == len(pairs) == len(wanted)
+        assert all(have.counts for have in found)
         assert not [want for place, want in enumerate(wanted) if differs(want, pairs[place], LAUNCHER)]
     else:
         assert not wanted
     assert foreign(after) == foreign(before)
     rest = remove(once)
     assert rest is None or parse(rest) is None or not find(parse(rest))
+
+
+OURS = json.dumps(json.loads(install(None, settings.registrations(["skill_contracts"])))["hooks"]["Stop"][0])
+
+
+def test_a_key_that_stands_twice_counts_where_it_stands_last():
+    stop = settings.registrations(["skill_contracts"])
+    text = f'{{"hooks": {{"Stop": [{OURS}]}}, "hooks": {{"Stop": [], "Stop": [], "a": []}}}}'
+    once = install(text, stop)
+    assert json.loads(once)["hooks"]["Stop"] == [json.loads(OURS)]
+    assert once.count("gstack-hook") == 1
+    assert remove(once) == '{"hooks": {"Stop": []}, "hooks": {"Stop": [], "Stop": [], "a": []}}'
+
+
+def test_an_entry_with_two_lists_of_hooks_keeps_the_other_one():
+    items = OURS[len('{"hooks": ') : -1]
+    text = f'{{"hooks": {{"Stop": [{{"hooks": {items}, "hooks": [{{"type": "prompt"}}]}}]}}}}'
+    assert '{"type": "prompt"}' in remove(text)
+    assert "gstack" not in remove(text)
 
 
 def somebody_edits(text):
@@ -338,6 +358,7 @@ def somebody_edits(text):
 
 
 @given(FOREIGN, WANTED)
+@example('{"hooks": {"Stop": [\n"@element@"\n]}}', settings.registrations(["skill_contracts"]))
 def test_what_somebody_wrote_in_between_stays_and_only_our_text_goes(text, wanted):
     assert remove(somebody_edits(install(text, wanted))) == somebody_edits(text)
 
