@@ -387,11 +387,14 @@ def test_a_load_that_arrives_late_is_judged_instead(tmp_path: Path) -> None:
 
 
 def test_a_transcript_that_disappears_while_it_is_read(tmp_path: Path) -> None:
-    clock = Clock()
-    ctx = ctx_of(tmp_path, said("working"), last_assistant_text="hm")
-    clock.on_pause = lambda: os.unlink(tmp_path / "transcript.jsonl") if clock.time < 0.1 else None
-    assert stop(ctx, clock).empty
+    clock, path = Clock(), tmp_path / "transcript.jsonl"
+    gone = ContractState(f"{path}: there is no such file")
+    clock.on_pause = lambda: path.unlink(missing_ok=True)
+    host = FakeHost([load(), said("working")], gone)
+    assert stop(ctx_of(tmp_path, host=host, last_assistant_text="hm"), clock).empty
+    assert host.reads == 2
     assert outcomes(tmp_path) == []
+    assert log_lines(tmp_path) == []
 
 
 def test_a_transcript_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
@@ -453,6 +456,14 @@ def test_a_deleted_record_does_not_hold_again(tmp_path: Path, between: bool, mon
     assert outcomes(tmp_path) == ["met_after_block"]
 
 
+def test_a_stop_soon_after_that_has_more_to_show_is_another_one(tmp_path: Path) -> None:
+    stop(ctx_of(tmp_path, said("hm", ts=NOW - 1)))
+    assert stop(ctx_of(tmp_path, said("hm", ts=NOW - 1), now=NOW + 2)).empty
+    assert outcomes(tmp_path) == ["blocked"]
+    assert stop(ctx_of(tmp_path, said("hm", ts=NOW - 1), said("no", ts=NOW + 1), now=NOW + 2)).empty
+    assert outcomes(tmp_path) == ["miss"]
+
+
 def test_a_block_that_the_host_never_showed_becomes_a_miss(tmp_path: Path) -> None:
     stop(ctx_of(tmp_path, said("hm")))
     assert stop(ctx_of(tmp_path, said("hm"), Event("prompt", text="go on"), said("no"), now=NOW + 60)).empty
@@ -490,6 +501,16 @@ def test_an_unreadable_transcript_fails_open_and_says_so_once_a_session(
     assert second.notice is None
     assert trouble_of(second, capfd) == first.notice
     assert log_lines(tmp_path)[-1] == f"error failures=2 what=state-error path={path}"
+    assert not os.path.exists(trouble.canary_path(str(tmp_path / "state")))
+
+
+def test_a_file_without_a_message_yet_gets_time(tmp_path: Path) -> None:
+    """A typed skill that runs in an agent of its own writes its first message just after the stop."""
+    clock = Clock()
+    host = lagging(tmp_path, clock, [])
+    host.readings = [UnknownShape("no user or assistant record"), []]
+    assert stop(ctx_of(tmp_path, host=host), clock).empty
+    assert host.reads == 2
     assert not os.path.exists(trouble.canary_path(str(tmp_path / "state")))
 
 

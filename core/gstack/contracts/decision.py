@@ -23,7 +23,6 @@ from gstack.contracts.session_kind import ALWAYS_FINAL, session_kind
 from gstack.contracts.status import ends_on_question, last_status
 from gstack.errors import NoContract
 from gstack.logs import log
-from gstack.lowlevel import sys_os
 from gstack.sessions import read_session, safe_id, update_session
 
 TYPE_CHECKING = False
@@ -33,13 +32,11 @@ if TYPE_CHECKING:
 
     from gstack.api import Event, Run
     from gstack.contracts.check import Outcome
+    from gstack.contracts.hook import Patience
     from gstack.contracts.records import RunRecord
     from gstack.contracts.schema import Contract
     from gstack.hook import HookContext
 
-#: How long a negative verdict waits for a transcript that lags, in seconds, and how often it looks.
-SETTLE = 0.5
-SETTLE_STEP = 0.04
 #: From when on agents that were seen running count as stalled, in seconds.
 STALLED_AFTER = 600.0
 #: Two hooks that one stop started see the same block within this time, in seconds (the hook's own deadline, and slack).
@@ -48,13 +45,7 @@ SAME_STOP = 10.0
 TOO_LATE = 0.15
 
 
-def decide(
-    ctx: "HookContext",
-    events: "Sequence[Event]",
-    *,
-    clock: "Callable[[], float]",
-    pause: "Callable[[float], object]",
-) -> Answer:
+def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Patience") -> Answer:
     """Judge the run that ``events`` begin with.
 
     Raises what the host adapter raises when the transcript is read again, and RecordError for a record that can't be
@@ -68,7 +59,6 @@ def decide(
     if run is None:
         return ALLOW
     stop.remember_load(run)
-    patience = _Patience(ctx, clock, pause)
     while True:
         early = stop.without_verdict(run)
         if early is not None:
@@ -80,10 +70,9 @@ def decide(
         outcome = evaluate(contract, run, kinds, ctx.call, aliases=stop.names.aliases([run.skill]))
         if outcome.met or outcome.unclear or (ctx.event.last_assistant_text is not None and settled(run)):
             break
-        later = patience.wait()
-        run = (stop.run_of(later) if later else None) or run
-        if later is None:
+        if not patience.changed():
             break
+        run = stop.run_of(read_events(ctx, stop.index)) or run
     return stop.act(_Judged(run, contract, kinds, outcome))
 
 
@@ -97,31 +86,6 @@ class _Judged(Value):
         self.contract = contract
         self.kinds = kinds
         self.outcome = outcome
-
-
-class _Patience:
-    """Reads the transcript again when it has changed, until half a second has gone by."""
-
-    def __init__(self, ctx: "HookContext", clock: "Callable[[], float]", pause: "Callable[[float], object]") -> None:
-        self.ctx = ctx
-        self.clock = clock
-        self.pause = pause
-        self.until = clock() + min(SETTLE, ctx.left() - 2 * TOO_LATE)
-        self.seen = self._look()
-
-    def _look(self) -> "tuple[int, int]":
-        found = sys_os.stat(self.ctx.event.transcript_path or "")
-        return found.st_size, found.st_mtime_ns
-
-    def wait(self) -> "list[Event] | None":
-        """The events once the file has changed; None when time is up. Raises FileNotFoundError when it is gone."""
-        while self.clock() < self.until:
-            self.pause(SETTLE_STEP)
-            now = self._look()
-            if now != self.seen:
-                self.seen = now
-                return read_events(self.ctx, self.ctx.skills())
-        return None
 
 
 class _Stop:
@@ -246,7 +210,7 @@ class _Stop:
             return self.settle(judged, self.outcome_of(outcome, blocked))
         if not blocked:
             return self.observed(judged) if self.observe else self.hold(judged)
-        if not feedback and not self.event.stop_active and self.same_stop(known):
+        if not feedback and not self.event.stop_active and self.same_stop(run, known):
             return self.allow(run, "allow reason=held-already")
         return self.settle(judged, "miss")
 
@@ -257,11 +221,14 @@ class _Stop:
             return "met_waived"
         return "met_after_block" if blocked else "met"
 
-    def same_stop(self, known: "RunRecord | None") -> bool:
+    def same_stop(self, run: "Run", known: "RunRecord | None") -> bool:
         """Whether the block on record is this very stop's: the host may have started two hooks for it."""
         if known is None or "blocked_at" not in known:
             return True  # only the session's memory has it: the record was deleted in between
-        return abs(self.ctx.now - float(known["blocked_at"])) < SAME_STOP
+        blocked_at = float(known["blocked_at"])
+        if any((event.ts or 0) > blocked_at for event in run.events):
+            return False  # the session has gone on since
+        return abs(self.ctx.now - blocked_at) < SAME_STOP
 
     def settle(self, judged: _Judged, word: str) -> Answer:
         """Record an outcome that holds nothing."""
@@ -272,7 +239,7 @@ class _Stop:
                 return None
             new = self.entry(judged.run, old, word, judged)
             if word in ("miss", "met_after_block") and not self.observe:
-                new.setdefault("blocked_at", int((feedback.ts if feedback else None) or self.ctx.now))
+                new.setdefault("blocked_at", round((feedback.ts if feedback else None) or self.ctx.now, 3))
             return new
 
         self.write(judged.run, change)
@@ -298,7 +265,7 @@ class _Stop:
                 return None
             claimed = True
             new = self.entry(run, old, "blocked", judged)
-            new["blocked_at"] = int(self.ctx.now)
+            new["blocked_at"] = round(self.ctx.now, 3)
             return new
 
         # the session's own record remembers as well, in case somebody deletes this one

@@ -53,13 +53,14 @@ def lint(path: str, bench: Bench) -> Linted:
     done.file = declared_in(path, skill.sources, bench.root)
     done.shadowed = skill.sources.get("others:contract", "")
     lines = _Lines(done.file, skill.sources.get("contract", ""))
-    if not isinstance(skill.contract, dict) and reading_note(skill.sources):
+    declared: Any = skill.contract  # lines that are no YAML are given as the text that they are
+    if not isinstance(declared, dict) and reading_note(skill.sources):
         line, text = lines.broken or (lines.of(()), reading_note(skill.sources))
         done.problems.append((line, f"contract: it can't be read as YAML: {text}"))
         return done
-    found = find_problems(skill.contract, bench.kinds, kind_hint=bench.kind_hint)
+    found = find_problems(declared, bench.kinds, kind_hint=bench.kind_hint)
     done.problems = [(lines.of(problem.place), problem.text) for problem in found]
-    done.items = 0 if found else len(skill.contract["items"])
+    done.items = 0 if found else len(declared["items"])
     return done
 
 

@@ -63,11 +63,12 @@ class Waive(Value):
 def acknowledgement(waive: Waive) -> str:
     """The line that the command prints; it also tells that the call came through where its exit code is hidden."""
     of = f" of {waive.skill}" if waive.skill else ""
-    return f"{_acknowledged(waive.item)}{of}: {waive.reason} (this session only; counted as a miss for follow)"
+    return f"waived {waive.item}{of}: {waive.reason} (this session only; counted as a miss for follow)"
 
 
-def _acknowledged(item: str) -> str:
-    return f"waived {item}"
+def _acknowledged(waive: Waive, said: str) -> bool:
+    """Whether the command's own line for this item stands in what the call printed."""
+    return any(f"waived {waive.item}{after}" in said for after in (":", " of "))
 
 
 def parse_waive(argv: "Sequence[str]") -> "Waive | None":
@@ -160,7 +161,7 @@ def _waives(text: str, result: "Event | None", *, background: bool) -> "list[Wai
         if waive is None:
             continue
         if unsure or _hidden(command):
-            if _acknowledged(waive.item) not in said:
+            if not _acknowledged(waive, said):
                 continue
         elif command.after in (";", "\n") and any(sign in said for sign in _FAILED):
             continue
