@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
 from gstack.sandbox import Reply, Sandbox
 from gstack.setup import compile_hot
+from gstack.snapshot import RACY_NS
 
 #: What is typed in the demo, and why it is interesting.
 PROMPTS = (
@@ -47,6 +49,8 @@ def run_demo() -> Iterator[Step]:
     with Sandbox() as box:
         install_samples(box)
         box.configure(skill_routing="on", skill_contracts="on")
+        # what is younger isn't trusted by a snapshot, and nobody's skills are that young
+        time.sleep(RACY_NS / 1e9 + 0.1)
         box.run("UserPromptSubmit", _prompt("warm-up", "hello"))
         yield from _routing(box)
         yield from _contracts(box)

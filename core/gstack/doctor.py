@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gstack.api import Finding
@@ -130,8 +130,9 @@ def skills(checkup: Checkup) -> list[Finding]:
     findings += [Finding("info", "skill shadowed", f"{path} by {other}") for path, other in found.shadowed]
     for skill in found.skills:
         for key, home in sorted(skill.sources.items()):
-            if key.startswith("ignored"):
-                findings.append(Finding("info", "skill", f"{skill.path}: {key} {home}"))
+            if key.startswith("others:"):
+                detail = f"{skill.path}: {key.removeprefix('others:')} is also set in {home}, which doesn't count"
+                findings.append(Finding("info", "skill", detail))
     return findings + _contracts_of(checkup, found.skills)
 
 
@@ -193,9 +194,13 @@ def gate(checkup: Checkup) -> list[Finding]:
     """The gate's bundle: there, verified, fresh."""
     if checkup.switches["gate"].value == "off":
         return []
-    from gstack.gate.status import findings
+    from gstack.gate.status import read_status
 
-    return list(findings(checkup.root, time.time()))
-
-
-Check = Callable[[Checkup], list[Finding]]
+    found = read_status(checkup.root, time.time())
+    if not found.connected and found.bundle is None:
+        return [Finding("warn", "gate", "no organisation's policy on this machine", "gstack login")]
+    if found.bundle is None:
+        return [Finding("fail", "gate bundle", found.broken or "never synced", "gstack sync")]
+    age = found.freshness.age / 3600 if found.freshness else 0.0
+    bundle = Finding("ok", "gate bundle", f"{found.org}, version {found.bundle.version}, {age:.1f} h old")
+    return [bundle, *(Finding("warn", "gate", problem) for problem in found.problems)]

@@ -1,5 +1,7 @@
 """``gstack config``: read and change the settings."""
 
+from typing import Annotated
+
 import typer
 from rich.markup import escape
 
@@ -20,8 +22,11 @@ def complete_key(incomplete: str) -> list[tuple[str, str]]:
     return [(key, row[3]) for key, row in KEYS.items() if key.startswith(incomplete)]
 
 
-_KEY = typer.Argument(help="A key of `gstack config list`.", autocompletion=complete_key)
-_JSON = typer.Option("--json", help="Print JSON with stable keys.")
+_KEY = Annotated[str, typer.Argument(help="A key of `gstack config list`.", autocompletion=complete_key)]
+_JSON = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
+_FORCE = Annotated[
+    bool, typer.Option("--force", help="Switch the gate off although the organisation's policy locks it.")
+]
 
 
 def effective(key: str, config: Config) -> tuple[str, str]:
@@ -38,20 +43,17 @@ def effective(key: str, config: Config) -> tuple[str, str]:
 
 
 @app.command()
-def get(key: str = _KEY) -> None:
+def get(key: _KEY) -> None:
     """Print the value in force. Example: gstack config get routed_skills"""
     value, _ = effective(known_key(key), readable(root_of()))
     emit(value)
 
 
-_FORCE = typer.Option("--force", help="Switch the gate off although the organisation's policy locks it.")
-
-
 @app.command("set")
 def set_(
-    key: str = _KEY,
-    value: str = typer.Argument(help="The new value, one line."),
-    force: bool = _FORCE,
+    key: _KEY,
+    value: Annotated[str, typer.Argument(help="The new value, one line.")],
+    force: _FORCE = False,
 ) -> None:
     """Store a value; hooks see it at their next run. Example: gstack config set gate on"""
     root = root_of()
@@ -61,14 +63,14 @@ def set_(
 
 
 @app.command()
-def has(key: str = _KEY) -> None:
+def has(key: _KEY) -> None:
     """Exit 0 when the file itself sets KEY, 1 when not, 3 when it can't be read."""
     if not readable(root_of()).has(known_key(key)):
         raise typer.Exit(1)
 
 
 @app.command()
-def unset(key: str = _KEY, force: bool = _FORCE) -> None:
+def unset(key: _KEY, force: _FORCE = False) -> None:
     """Go back to the default. Example: gstack config unset route_threshold"""
     root = root_of()
     if known_key(key) == "gate":
@@ -78,7 +80,7 @@ def unset(key: str = _KEY, force: bool = _FORCE) -> None:
 
 
 @app.command("list")
-def list_(as_json: bool = _JSON) -> None:
+def list_(as_json: _JSON = False) -> None:
     """Every key with the value in force and where it came from."""
     config = readable(root_of())
     rows = [(key, *effective(key, config)) for key in KEYS]
@@ -92,7 +94,7 @@ def list_(as_json: bool = _JSON) -> None:
 
 
 @app.command()
-def defaults(as_json: bool = _JSON) -> None:
+def defaults(as_json: _JSON = False) -> None:
     """Every key with its default and what it is for."""
     if as_json:
         emit_json(

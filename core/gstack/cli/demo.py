@@ -1,11 +1,12 @@
 """``gstack demo``."""
 
+from itertools import chain
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from gstack.cli.common import console, emit_json
+from gstack.cli.common import console, emit_json, err_console
 from gstack.demo import python_line, run_demo
 
 
@@ -25,7 +26,10 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON with s
     out = console()
     out.print(f"Each step starts the real hook process, in a temporary home ({python_line()}).\n", soft_wrap=True)
     feature = ""
-    for step in run_demo():
+    steps = run_demo()
+    with err_console().status("preparing a temporary home"):
+        first = next(steps)
+    for step in chain([first], steps):
         if step.feature != feature:
             feature = step.feature
             out.print(f"[bold]{_TITLES[feature]}[/]\n")

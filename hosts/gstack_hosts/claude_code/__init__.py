@@ -68,57 +68,57 @@ class ClaudeCode:
 
     def read_transcript(self, path: str, *, max_bytes: int) -> "list[Event]":
         """The whole transcript."""
-        from gstack_hosts.claude_code import transcript
+        from gstack_hosts.claude_code.transcript import read_transcript
 
-        return transcript.read_transcript(path, max_bytes=max_bytes)
+        return read_transcript(path, max_bytes=max_bytes)
 
     def read_run(self, path: str, *, skills: "Collection[str]", max_bytes: int) -> "list[Event]":
         """The part of the transcript from the last load of one of ``skills`` on."""
-        from gstack_hosts.claude_code import transcript
+        from gstack_hosts.claude_code.transcript import read_run
 
-        return transcript.read_run(path, skills=skills, max_bytes=max_bytes)
+        return read_run(path, skills=skills, max_bytes=max_bytes)
 
     def transcripts(self, env: "Mapping[str, str]") -> "Iterable[str]":
         """The transcripts on this machine, newest first."""
-        from gstack_hosts.claude_code import transcript
+        from gstack_hosts.claude_code.transcript import transcripts
 
-        return transcript.transcripts(env)
+        return transcripts(env)
 
     def skill_places(self, env: "Mapping[str, str]", cwd: "str | None") -> "tuple[list[SkillRoot], list[str]]":
         """The folders that skills are read from."""
-        from gstack_hosts.claude_code import skills
+        from gstack_hosts.claude_code.skills import skill_places
 
-        return skills.skill_places(env, cwd)
+        return skill_places(env, cwd)
 
     def skills_in(self, root: "SkillRoot") -> "list[tuple[str, str]]":
         """The skills of one root."""
-        from gstack_hosts.claude_code import skills
+        from gstack_hosts.claude_code.skills import skills_in
 
-        return skills.skills_in(root)
+        return skills_in(root)
 
     def taken_names(self) -> "Collection[str]":
         """Names that Claude Code's own commands have taken."""
-        from gstack_hosts.claude_code import skills
+        from gstack_hosts.claude_code.skills import taken_names
 
-        return skills.taken_names()
+        return taken_names()
 
     def load_phrase(self, skill: "Skill") -> str:
         """How the model runs the skill."""
-        from gstack_hosts.claude_code import skills
+        from gstack_hosts.claude_code.skills import load_phrase
 
-        return skills.load_phrase(skill)
+        return load_phrase(skill)
 
     def registrations(self, features: "Collection[str]") -> "list[Registration]":
         """The entries that these features need."""
-        from gstack_hosts.claude_code import settings
+        from gstack_hosts.claude_code.settings import registrations
 
-        return settings.registrations(features)
+        return registrations(features)
 
     def settings_path(self, env: "Mapping[str, str]", project: "str | None") -> str:
         """The settings file."""
-        from gstack_hosts.claude_code import settings
+        from gstack_hosts.claude_code.settings import settings_path
 
-        return settings.settings_path(env, project)
+        return settings_path(env, project)
 
     def plan_settings(
         self,
@@ -128,15 +128,15 @@ class ClaudeCode:
         project: "str | None",
     ) -> "SettingsChange":
         """What the settings file must become."""
-        from gstack_hosts.claude_code import settings
+        from gstack_hosts.claude_code.settings import plan_settings
 
-        return settings.plan_settings(wanted, launcher, env, project)
+        return plan_settings(wanted, launcher, env, project)
 
     def apply_settings(self, change: "SettingsChange") -> None:
         """Write a planned change."""
-        from gstack_hosts.claude_code import settings
+        from gstack_hosts.claude_code.settings import apply_settings
 
-        settings.apply_settings(change)  # type: ignore[arg-type,unused-ignore]
+        apply_settings(change)  # type: ignore[arg-type,unused-ignore]
 
     def diagnose(
         self,
@@ -146,9 +146,9 @@ class ClaudeCode:
         project: "str | None",
     ) -> "list[Finding]":
         """What is right and wrong with Claude Code's side."""
-        from gstack_hosts.claude_code import settings
+        from gstack_hosts.claude_code.settings import diagnose
 
-        return settings.diagnose(wanted, launcher, env, project)
+        return diagnose(wanted, launcher, env, project)
 
 
 @hookimpl
