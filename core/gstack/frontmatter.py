@@ -42,7 +42,16 @@ class SkillSkipped(Exception):
 
 
 class Unreadable(Exception):
-    """YAML that can't be parsed, or that holds what we refuse; the message is one line."""
+    """YAML that can't be parsed, or that holds what we refuse; ``line`` counts from 0, None where it isn't known."""
+
+    def __init__(self, what: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.line = line
+
+    def at(self, first: int = 1) -> str:
+        """What is wrong, on one line, and where; ``first`` is the number of the text's first line."""
+        return self.what if self.line is None else f"line {self.line + first}: {self.what}"
 
 
 class Refused(Unreadable):
@@ -93,9 +102,10 @@ def read_head(data: bytes, keys: Collection[str] = KEYS) -> Head:
     try:
         return Head(_mapping(load(head)), {}, body)
     except Unreadable:
-        values, problems = read_blocks(head, keys, rescue=True)
+        first = text.count("\n", 0, opened.end()) + 1
+        values, problems = read_blocks(head, keys, rescue=True, first=first)
     start = _prose(head)
-    if start < len(head) and not any(key in keys for key, _ in _blocks(head[start:])):
+    if start < len(head) and not any(key in keys for key, _, _ in _blocks(head[start:])):
         body = rest[start:]  # the fence was a rule of the body, below a head that nobody closed
     return Head(values, problems, body)
 
@@ -122,38 +132,38 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def read_blocks(
-    text: str, keys: Collection[str] | None = None, *, rescue: bool = False
+    text: str, keys: Collection[str] | None = None, *, rescue: bool = False, first: int = 1
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Each top-level key read from its own lines: the values, and what was wrong with each that isn't YAML.
 
-    ``keys`` are those wanted (None: all); ``rescue`` takes what isn't YAML as the text that a person reads there. The
-    first of two equal keys counts.
+    ``keys`` are those wanted (None: all); ``rescue`` takes what isn't YAML as the text that a person reads there;
+    ``first`` is the number of the first line, for the messages. The first of two equal keys counts.
     """
     values: dict[str, Any] = {}
     problems: dict[str, str] = {}
-    for key, block in _blocks(text):
+    for key, block, line in _blocks(text):
         if key in values or key in problems or (keys is not None and key not in keys):
             continue
         try:
             values[key] = next(iter(_mapping(load(block)).values()), None)
         except Unreadable as error:
-            problems[key] = str(error)
+            problems[key] = error.at(first + line)
             rescued = _rescue(key, block, refused=isinstance(error, Refused)) if rescue else None
             if rescued is not None:
                 values[key] = rescued
     return values, problems
 
 
-def _blocks(text: str) -> list[tuple[str, str]]:
-    """The lines of each top-level key. Unindented text that is no key belongs to none."""
-    found: list[tuple[str, list[str]]] = []
-    for _, line, kind in _scan(text):
+def _blocks(text: str) -> list[tuple[str, str, int]]:
+    """The lines of each top-level key, and how many come before. Unindented text that is no key belongs to none."""
+    found: list[tuple[str, list[str], int]] = []
+    for number, (_, line, kind) in enumerate(_scan(text)):
         match = _KEY.match(line) if kind == "key" else None
         if match is not None:
-            found.append((match["double"] or match["single"] or match["plain"], [line]))
+            found.append((match["double"] or match["single"] or match["plain"], [line], number))
         elif kind == "more" and found:
             found[-1][1].append(line)
-    return [(key, "\n".join(lines)) for key, lines in found]
+    return [(key, "\n".join(lines), number) for key, lines, number in found]
 
 
 def _prose(text: str, *, heading: bool = False) -> int:
@@ -197,10 +207,10 @@ def _scan(text: str) -> Iterator[tuple[int, str, str]]:
 def _rescue(key: str, block: str, *, refused: bool) -> Any:
     """What a person reads in lines that aren't YAML; None when that is nothing."""
     if key == "contract":
-        return block  # it is declared, so it must be reported as invalid, not lost
+        return block.rstrip()  # it is declared, so it must be reported as invalid, not lost
     if key == "metadata":
         inner = _dedented(block)
-        return read_blocks(inner, [k for k, _ in _blocks(inner) if k.startswith("gstack-")], rescue=True)[0] or None
+        return read_blocks(inner, [k for k, _, _ in _blocks(inner) if k.startswith("gstack-")], rescue=True)[0] or None
     first, *more = block.split("\n")
     inline = first[first.index(":", len(key)) + 1 :].strip()
     more = [line.strip() for line in more if line.strip() and not line.lstrip().startswith("#")]
@@ -285,8 +295,8 @@ def _load(text: str) -> Any:
         _measure(value, 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise Unreadable(where + (error.problem or error.context or "no YAML").replace("\n", " ")) from None
+        what = (error.problem or error.context or "no YAML").replace("\n", " ")
+        raise Unreadable(what, None if mark is None else mark.line) from None
     except (yaml.YAMLError, ValueError, ArithmeticError, TypeError, RecursionError) as error:
         raise Unreadable(" ".join(str(error).split())[:200] or type(error).__name__) from None
     return value
@@ -298,8 +308,7 @@ def _refuse_risky(events: Iterator[Any]) -> None:
     for event in events:
         alias = isinstance(event, yaml.AliasEvent)
         if alias or getattr(event, "tag", None):
-            line: int = event.start_mark.line + 1
-            raise Refused(f"line {line}: {'aliases (*name)' if alias else 'tags (!name)'} are refused")
+            raise Refused(f"{'aliases (*name)' if alias else 'tags (!name)'} are refused", event.start_mark.line)
 
 
 def _measure(value: Any, depth: int) -> None:

@@ -79,8 +79,8 @@ def load_skills(
     gatherer = _Gatherer(inventory, known or {})
     taken: set[str] = set()
     for root in places:
-        real = os.path.realpath(root.path)
-        if real in taken or not _is_folder(root.path, inventory):
+        real = os.path.realpath(root.path) if _is_folder(root.path, inventory) else None
+        if real is None or real in taken:
             inventory.depends_on.append(root.path)
             continue
         taken.add(real)
@@ -141,7 +141,8 @@ class _Gatherer:
         if twin is None and not own_name:
             twin = self.names.get(name)
         if twin is not None:
-            shadowed.append((path, twin))
+            if twin != path:
+                shadowed.append((path, twin))
             return
         try:
             parsed = self._parse(path, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))

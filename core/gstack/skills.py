@@ -108,7 +108,7 @@ def _from_metadata(metadata: Any, problems: dict[str, str]) -> dict[str, Any]:
             try:
                 parsed = load(value)
             except Unreadable as error:
-                problems[f"problem:metadata.gstack-{key}"] = str(error)
+                problems[f"problem:metadata.gstack-{key}"] = error.what
                 parsed = value
             # a trigger with a colon in it looks like a map
             value = value if key == "triggers" and isinstance(parsed, dict) else parsed
@@ -137,7 +137,7 @@ def _read_mapping(text: str) -> tuple[dict[str, Any], dict[str, str]]:
         value = load(text)
     except Unreadable as error:
         values, problems = read_blocks(text)
-        return values, problems or {"": str(error)}
+        return values, problems or {"": error.at()}
     if value is None or isinstance(value, dict):
         return {str(key): item for key, item in (value or {}).items()}, {}
     return {}, {"": "is no mapping of keys to values"}

@@ -5,11 +5,14 @@ first, then items outside such sections. Cold, imported by the hook's slow road:
 """
 
 import re
+from collections.abc import Iterator
 
 #: How much of a body is looked at, in characters (routing R1 allows 64 KiB).
 BODY_LIMIT = 64 * 1024
 #: The longest step, in characters.
 STEP_LIMIT = 200
+#: How much of a line is cleaned of markup, in characters.
+_LINE_LIMIT = 1000
 
 _LINE = re.compile(
     r"\n(?:"
@@ -72,9 +75,8 @@ def first_step(body: str) -> str:
     return bullet or _imperative(text) or last
 
 
-def _lines(text: str) -> "list[tuple[str, bool, int, str]]":
+def _lines(text: str) -> "Iterator[tuple[str, bool, int, str]]":
     """Step headings and list items outside code: kind, whether its section is an aside, where it ends, its text."""
-    out = []
     code = aside = False
     for match in _LINE.finditer(text):
         kind = match.lastgroup
@@ -86,11 +88,10 @@ def _lines(text: str) -> "list[tuple[str, bool, int, str]]":
             step = _STEP_HEADING.match(match["heading"])
             aside = step is None and _ASIDE.match(match["heading"]) is not None
             if step is not None and step["text"]:
-                out.append(("step", False, match.end(), step["text"].rstrip("# ")))
+                yield "step", False, match.end(), step["text"].rstrip("# ")
         elif _CONTENTS_LINK.match(match["item"]) is None:
             number = match["number"]
-            out.append(("bullet" if number is None else "number", aside, match.end(), match["item"]))
-    return out
+            yield "bullet" if number is None else "number", aside, match.end(), match["item"]
 
 
 def _whole_item(text: str, end: int, first: str) -> str:
@@ -115,14 +116,13 @@ def _imperative(text: str) -> str:
         line = line.strip()
         if line.startswith(("```", "~~~")):
             code = not code
-        elif line and not code and line[0] not in "#|<>-+=![":
-            cleaned = _clean(line)
-            if _VERB.match(cleaned) is not None:
-                return cleaned
+        elif not code and _VERB.match(line.lstrip("*_` ")) is not None:
+            return _clean(line)
     return ""
 
 
 def _clean(text: str) -> str:
+    text = text[:_LINE_LIMIT]
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
     text = text.strip().strip("*").strip()
