@@ -6,6 +6,7 @@ hook of one that it can't parse. Under a lock the file is read again, and what s
 kept: the function is run anew on what is there now (design: "Settings files of hosts").
 """
 
+import contextlib
 import difflib
 import os
 import re
@@ -172,14 +173,11 @@ def _keep(found: os.stat_result | None, target: str, backup: str | None) -> None
     """Put back the mode, which the umask may have narrowed, and the owner, where root writes for somebody."""
     if found is None:
         return
-    for path, mode in ((target, stat.S_IMODE(found.st_mode)), (backup, None), (target + _LOCK, None)):
-        try:
-            if path and hasattr(os, "chown") and os.stat(path).st_uid != found.st_uid:
+    with contextlib.suppress(OSError):  # the file is written; the rest is a courtesy
+        os.chmod(target, stat.S_IMODE(found.st_mode))
+        for path in filter(None, (target, backup, target + _LOCK)):
+            if hasattr(os, "chown") and os.stat(path).st_uid != found.st_uid:
                 os.chown(path, found.st_uid, found.st_gid)
-            if path and mode is not None and stat.S_IMODE(os.stat(path).st_mode) != mode:
-                os.chmod(path, mode)
-        except OSError:
-            continue  # the file is written; the rest is a courtesy
 
 
 def _back_up(path: str, data: bytes) -> str:

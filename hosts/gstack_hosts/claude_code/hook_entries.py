@@ -16,7 +16,7 @@ from gstack.api import Registration
 from gstack.errors import SettingsError
 from gstack.jsonfile import Edited
 from gstack.jsontext import Child, Node, Patch, new_document, parse, without_document
-from gstack_hosts.claude_code.paths import HOST_ID
+from gstack_hosts.claude_code import ClaudeCode
 
 #: Keys of a hook that change whether or how the host waits for it; ours carries none of them.
 _FOREIGN = ("async", "asyncRewake", "once", "shell")
@@ -87,13 +87,9 @@ def is_ours(event: str, item: Node) -> bool:
     """Whether the hook ``item`` under ``event`` is one of gstack's."""
     args = item.get("args")
     words = args.plain() if args is not None and args.kind == "array" else None
-    if not isinstance(words, list) or len(words) != 2 or words[0] != HOST_ID:
+    if not isinstance(words, list) or len(words) != 2 or words[0] != ClaudeCode.id:
         return False
-    return words[1] in (event, *EVENTS) and is_launcher(item.text_of("command") or "")
-
-
-#: The events that a gstack command may name as its second argument (SubagentStop: decoded, never registered).
-EVENTS = ("UserPromptSubmit", "UserPromptExpansion", "PreToolUse", "Stop", "SubagentStop")
+    return words[1] in (event, *ClaudeCode.events) and is_launcher(item.text_of("command") or "")
 
 
 def find(root: Node) -> list[Found]:

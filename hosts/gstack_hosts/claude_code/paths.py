@@ -10,9 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: The first argument of every command that gstack registers in Claude Code's settings.
-HOST_ID = "claude-code"
-
 
 def config_dir(env: "Mapping[str, str]") -> str:
     """The configuration folder: ``CLAUDE_CONFIG_DIR`` (an empty one counts as unset), else ``~/.claude``."""

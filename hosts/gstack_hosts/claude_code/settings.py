@@ -10,13 +10,12 @@ from functools import partial
 from gstack import jsonfile
 from gstack.api import Registration
 from gstack.jsonfile import Change
-from gstack_hosts.claude_code import hook_entries
-from gstack_hosts.claude_code.paths import HOST_ID, config_dir, settings_path
+from gstack_hosts.claude_code import ClaudeCode, hook_entries
+from gstack_hosts.claude_code.paths import settings_path
 from gstack_hosts.claude_code.settings_check import diagnose, project_findings
 
 __all__ = [
     "apply_settings",
-    "config_dir",
     "diagnose",
     "plan_settings",
     "project_findings",
@@ -37,7 +36,9 @@ _TABLE = (
 def registrations(features: Collection[str]) -> list[Registration]:
     """The entries that these features need (``skill_routing``, ``skill_contracts``, ``gate``)."""
     return [
-        Registration(event, (HOST_ID, event), feature=feature, matcher=matcher, timeout=seconds, condition=condition)
+        Registration(
+            event, (ClaudeCode.id, event), feature=feature, matcher=matcher, timeout=seconds, condition=condition
+        )
         for feature, event, seconds, matcher, condition in _TABLE
         if feature in features
     ]

@@ -39,7 +39,7 @@ def diagnose(
     Reads files and runs ``claude --version``; changes nothing and never raises for what it finds.
     """
     path = settings_path(env, project)
-    start = project or _here()
+    start = os.path.abspath(project) if project else _here()
     findings = [*_host(env, bool(wanted)), _config(env)]
     root, parsed = _load(path, wanted)
     findings += parsed
