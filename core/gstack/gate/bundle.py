@@ -14,7 +14,8 @@ from typing import Any
 
 from gstack.errors import BundleError, StateError
 from gstack.gate.index import BundleMissing, bundle_path, stored
-from gstack.gate.rules import BadTime, Rulebook, when
+from gstack.gate.policies import BadTime, when
+from gstack.gate.rules import Rulebook
 from gstack.gate.signing import LIMIT, BundleRefused, Key, follow, load_text, parse_envelope
 from gstack.gate.trust import Trust, read_trust, write_file, write_trust
 from gstack.state import Lock

@@ -16,8 +16,9 @@ from gstack.errors import StateError
 from gstack.frontmatter import Unreadable, load, plain
 from gstack.gate.decision import combine, decide_from
 from gstack.gate.names import FITS
+from gstack.gate.policies import BadTime, when
 from gstack.gate.policyfile import read_text
-from gstack.gate.rules import BadTime, Rulebook, when
+from gstack.gate.rules import Rulebook
 
 _FIELDS = ("skill", "expect", "kind", "policy", "reason", "machine", "user", "at")
 

@@ -12,7 +12,8 @@ from gstack.gate.bundle import Bundle, verify_installed
 from gstack.gate.decision import BLOCK, OVERRIDABLE, RANK, strength
 from gstack.gate.index import MAGIC, bucket_of, bundle_path, identity, index_path, trust_path
 from gstack.gate.names import last_segment, namespace
-from gstack.gate.rules import Policy, Rule, Rulebook, is_conditional
+from gstack.gate.policies import Policy, Rule, is_conditional
+from gstack.gate.rules import Rulebook
 from gstack.gate.trust import read_trust
 from gstack.logs import log
 from gstack.state import write_atomic

@@ -12,7 +12,8 @@ from gstack.errors import GstackError
 from gstack.gate.authoring import NAME, Draft
 from gstack.gate.bundle import check_payload
 from gstack.gate.credentials import check_org
-from gstack.gate.rules import ACTION_RANKS, MATCHERS, BadTime, Rulebook, when
+from gstack.gate.policies import ACTION_RANKS, MATCHERS, BadTime, when
+from gstack.gate.rules import Rulebook
 
 #: Matchers that only the catalogue can satisfy: without a fitting entry they never match.
 _NEEDS_ENTRY = ("declared_metadata", "tag", "kind", "version", "drifted")

@@ -6,34 +6,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
-from functools import lru_cache
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-
-from gstack.gate.decision import (
-    ALLOW,
-    BLOCK,
-    DEFAULT,
-    DRIFT,
-    EXCEPTIONS,
-    EXPIRES,
-    POLICY,
-    RANK,
-    REASON,
-    STATUS,
-    WARN,
-    strength,
-)  # fmt: skip
+from gstack.gate.decision import ALLOW, BLOCK, DEFAULT, DRIFT, EXCEPTIONS, RANK, REASON, STATUS, WARN, strength
 from gstack.gate.names import entry_kind, glob_match, last_segment, namespace
-
-#: The actions on the wire (and what people read) and their rank.
-ACTION_RANKS = {"allow": ALLOW, "warn": WARN, "halt": BLOCK, "block": BLOCK}
-
-#: What a policy can match by; ``drifted`` decides about installed copies that aren't the approved ones.
-MATCHERS = ("namespace", "declared_metadata", "name", "tag", "kind", "version", "drifted")
+from gstack.gate.policies import ACTION_RANKS, Policy, Rule, cant_tell, in_range, text_of, texts_of
 
 #: Statuses of a catalogue entry that say nothing against it.
 QUIET_STATUSES = ("", "approved", "active")
@@ -44,149 +21,10 @@ MISSING = "No valid current manifest under a managed namespace."
 #: What is said of an installed copy that differs from the approved one.
 DRIFTED = "The installed copy differs from the approved version (drifted)."
 
-#: Times above this are milliseconds (seconds would be the year 5138).
-_MILLISECONDS = 1e11
-
 #: How many names' rules one rulebook keeps.
 _KEPT = 8192
 
-Rule = tuple[Any, ...]
 Candidate = tuple[Any, ...]
-
-
-class BadTime(ValueError):
-    """A time that is neither ISO 8601 nor a number of seconds."""
-
-
-def when(value: object) -> float | None:
-    """A time of a bundle as seconds since the epoch, None for none. Without a zone it is UTC. Raises BadTime."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = float(value)
-        if not abs(number) < 1e15:
-            raise BadTime(value)
-        return number / 1000 if abs(number) > _MILLISECONDS else number
-    if not isinstance(value, str):
-        raise BadTime(value)
-    text = value.strip()
-    text = text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text
-    dot = text.find(".")
-    if dot > 0:  # Python 3.10 reads three or six digits only
-        end = dot + 1
-        while end < len(text) and text[end].isdigit():
-            end += 1
-        text = text[:dot] + text[end:]
-    try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
-    except (ValueError, OverflowError):
-        raise BadTime(value) from None
-
-
-class Policy:
-    """One policy as read: ``order`` its place, ``matcher`` and ``value`` what it matches, ``rule`` what it says then.
-
-    ``known`` is False for a matcher that this gstack can't evaluate; ``specifiers`` is set for ``version``.
-    """
-
-    __slots__ = ("known", "label", "matcher", "order", "rule", "specifiers", "value")
-
-    def __init__(self, order: int, data: Mapping[str, Any], problems: list[str]) -> None:
-        self.order = order
-        self.label = _text(data.get("name")) or _text(data.get("policy_id")) or f"number {order + 1}"
-        self.matcher = _text(data.get("matcher_type")).lower()
-        self.value = _text(data.get("match_value"))
-        self.specifiers: SpecifierSet | None = None
-        self.known = self.matcher in MATCHERS
-        if not self.known:
-            problems.append(f"policy {self.label}: unknown matcher type {self.matcher or '(none)'!r}")
-        elif self.matcher == "version":
-            self._read_specifiers(problems)
-        rank, reason = self._action(data, problems)
-        policy_id = _text(data.get("policy_id")) or None
-        self.rule: Rule = (
-            rank,
-            POLICY,
-            order,
-            f"policy:{policy_id or order}",
-            reason,
-            policy_id,
-            _text(data.get("name")) or None,
-            _text(data.get("replacement")) or None,
-            data.get("overridable") is True,
-            self._time(data.get("expires_at"), "expires_at", problems),
-            self._exceptions(data.get("exceptions"), problems),
-        )
-
-    def _read_specifiers(self, problems: list[str]) -> None:
-        text = self.value.strip()
-        try:
-            self.specifiers = SpecifierSet("==" + text if text[:1].isdigit() else text)
-        except InvalidSpecifier:
-            self.known = False
-            problems.append(f"policy {self.label}: {text!r} is no version range such as '>=1.2,<2'")
-
-    def _action(self, data: Mapping[str, Any], problems: list[str]) -> tuple[int, str]:
-        action = data.get("action", "allow")
-        reason = _text(data.get("reason"))
-        rank = ACTION_RANKS.get(action) if isinstance(action, str) else None
-        if rank is None:
-            problems.append(f"policy {self.label}: unknown action {action!r} warns")
-            return WARN, reason or f"Policy {self.label} has an action that this gstack doesn't know."
-        return rank, reason
-
-    def _time(self, value: object, what: str, problems: list[str]) -> float | None:
-        try:
-            return when(value)
-        except BadTime:
-            problems.append(f"policy {self.label}: {what} {value!r} is no time, so it never ends")
-            return None
-
-    def _exceptions(self, value: object, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
-        found = []
-        for data in value if isinstance(value, list) else ():
-            one = self._exception(data, problems) if isinstance(data, dict) else None
-            if one is not None:
-                found.append(one)
-        return tuple(found)
-
-    def _exception(self, data: Mapping[str, Any], problems: list[str]) -> tuple[Any, ...] | None:
-        """One exception; None for one that can't hold: it names nothing, or its end can't be read."""
-        name = _text(data.get("name")).strip().lower() or None
-        machine = _text(data.get("machine")).strip().lower() or None
-        user = _text(data.get("user")).strip().lower() or None
-        if name is None and machine is None and user is None:
-            problems.append(f"policy {self.label}: an exception names no name, machine or user and is ignored")
-            return None
-        try:
-            until = when(data.get("expires_at"))
-        except BadTime:
-            bad = data.get("expires_at")
-            problems.append(f"policy {self.label}: an exception until {bad!r} has no readable end and is ignored")
-            return None
-        whom = [f"{word} {value}" for word, value in (("skill", name), ("machine", machine), ("user", user)) if value]
-        text = f"Exception to policy {self.label} for {', '.join(whom)}"
-        text += f" until {day(until)}" if until is not None else ""
-        owner, why = _text(data.get("owner")), _text(data.get("reason"))
-        text += (f" (owner: {owner})" if owner else "") + (f": {why}" if why else "")
-        return (name, machine, user, until, text if text.endswith(".") else text + ".")
-
-
-def day(moment: float) -> str:
-    """A time as ``2026-12-01`` (UTC)."""
-    try:
-        return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%d")
-    except (ValueError, OverflowError, OSError):
-        return "further than a calendar reaches"
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 class Rulebook:
@@ -199,7 +37,7 @@ class Rulebook:
     def __init__(self, payload: Mapping[str, Any]) -> None:
         self.payload = payload
         self.problems: list[str] = []
-        self.spaces = {name.lower() for name in _texts(payload.get("namespaces"))}
+        self.spaces = {name.lower() for name in texts_of(payload.get("namespaces"))}
         self.policies = [Policy(i, data, self.problems) for i, data in enumerate(payload.get("policies") or ())]
         self._file_policies()
         defaults = payload.get("defaults") or {}
@@ -228,7 +66,7 @@ class Rulebook:
         for policy in self.policies:
             if not policy.known:
                 if policy.rule[RANK] == BLOCK:
-                    self.managed_rules.append(_cant_tell(policy))
+                    self.managed_rules.append(cant_tell(policy))
                 continue
             value = policy.value.strip()
             if policy.matcher == "name":
@@ -325,7 +163,9 @@ class Rulebook:
         rules = [policy.rule for policy in _once(matched)]
         rules += self.managed_rules if space in self.spaces else []
         rules.append(self.managed_default if space in self.spaces else self.unmanaged_default)
-        return (name, Non    # ---------------------------------------------------------------------------------------------- entries
+        return (name, None, None, None, tuple(sorted(rules, key=strength)), (), 0)
+
+    # ---------------------------------------------------------------------------------------------- entries
 
     def candidate(self, name: str) -> Candidate:
         """A catalogue entry with all rules that are about it, strongest first."""
@@ -339,10 +179,10 @@ class Rulebook:
         if namespace(name.lower()) in self.spaces:
             rules += self.managed_rules
         rules += _status_rules(entry, order)
-        digest = _text(entry.get("digest"))
+        digest = text_of(entry.get("digest"))
         return (
             name,
-            _text(entry.get("version")) or None,
+            text_of(entry.get("version")) or None,
             entry_kind(entry.get("kind")),
             digest if digest.startswith("sha256:") else None,
             tuple(sorted(rules, key=strength)),
@@ -356,12 +196,12 @@ class Rulebook:
         key = name.lower()
         found = list(by["namespace"].get(namespace(key), ()))
         found += self._named(key)
-        for target in _texts(entry.get("targets")):
+        for target in texts_of(entry.get("targets")):
             found += by["declared_metadata"].get(target, ())
-        for tag in _texts(entry.get("tags")):
+        for tag in texts_of(entry.get("tags")):
             found += by["tag"].get(tag, ())
         found += by["kind"].get(entry_kind(entry.get("kind")), ())
-        version = _text(entry.get("version"))
+        version = text_of(entry.get("version"))
         found += [one for one in self._versions if in_range(version, one.specifiers)]
         return _once(found)
 
@@ -390,7 +230,7 @@ class Rulebook:
 
     def plugin_of(self, name: str) -> str:
         """The plugin that an entry comes in, empty for none."""
-        return _text(self.payload["manifest_index"][name].get("plugin")).strip().lower()
+        return text_of(self.payload["manifest_index"][name].get("plugin")).strip().lower()
 
     def names(self) -> Iterator[str]:
         """Every catalogue entry's name, in bundle order."""
@@ -431,27 +271,6 @@ def _status_rules(entry: Mapping[str, Any], order: int) -> list[Rule]:
     return [(rank, STATUS, order, "status:" + status, reason, None, None, None, False, None, ())]
 
 
-def _cant_tell(policy: Policy) -> Rule:
-    """The warning that a blocking policy becomes which this gstack can't evaluate (gate G1)."""
-    rule = policy.rule
-    text = f"Policy {policy.label} can't be evaluated by this gstack, so it is not enforced here."
-    return (WARN, *rule[1:REASON], text, *rule[REASON + 1 :])
-
-
-@lru_cache(maxsize=65536)
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
-
-
-def in_range(version: str, specifiers: SpecifierSet | None) -> bool:
-    """Whether an entry's version lies in a range, pre-releases included; one that isn't a version never does."""
-    found = _version(version)
-    return found is not None and specifiers is not None and specifiers.contains(found, prereleases=True)
-
-
 def ending_exceptions(payload: Mapping[str, Any], now: float, days: float = 14) -> list[tuple[str, float]]:
     """The exceptions that end within ``days`` days of ``now``, soonest first: (its text, its end)."""
     found = []
@@ -460,8 +279,3 @@ def ending_exceptions(payload: Mapping[str, Any], now: float, days: float = 14) 
             if until is not None and now <= until <= now + days * 86400:
                 found.append((text, until))
     return sorted(found, key=lambda one: one[1])
-
-
-def is_conditional(rule: Rule) -> bool:
-    """Whether time, machine, user or name decide if a rule is in force."""
-    return rule[EXPIRES] is not None or bool(rule[EXCEPTIONS])

@@ -10,7 +10,8 @@ from gstack.api import ACTIONS, GateContext, Invocation
 from gstack.errors import StateError
 from gstack.gate.decision import combine, decide_from
 from gstack.gate.names import FITS
-from gstack.gate.rules import BadTime, Rulebook, when
+from gstack.gate.policies import BadTime, when
+from gstack.gate.rules import Rulebook
 from gstack.logs import log_path
 
 
