@@ -111,6 +111,17 @@ def _is_folder(path: str, inventory: Inventory) -> bool:
     return True
 
 
+def _regular(path: str) -> os.stat_result:
+    """The status of a regular file (links followed). Raises SkillSkipped."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise SkillSkipped(os_reason(error, path)) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise SkillSkipped("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+    return status
+
+
 class _Gatherer:
     """Takes the skills in order of precedence and keeps the first of each file and of each name."""
 
@@ -124,42 +135,37 @@ class _Gatherer:
 
     def add(self, root: SkillRoot, name: str, path: str) -> None:
         """One skill as the host lists it."""
-        skipped, shadowed = self.inventory.skipped, self.inventory.shadowed
-        if name in root.hidden:
-            skipped.append((path, "is switched off in the host's own settings"))
-            return
         try:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise SkillSkipped("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
-        except (OSError, ValueError, SkillSkipped) as error:
-            skipped.append((path, error.reason if isinstance(error, SkillSkipped) else os_reason(error, path)))
+            if name in root.hidden:
+                raise SkillSkipped("is switched off in the host's own settings")
+            twin = self._take(root, name, path, _regular(path))
+        except SkillSkipped as error:
+            self.inventory.skipped.append((path, error.reason))
             return
+        if twin is not None and twin != path:
+            self.inventory.shadowed.append((path, twin))
+
+    def _take(self, root: SkillRoot, name: str, path: str, status: os.stat_result) -> str | None:
+        """Take the skill, or give the path of the one that hides it. Raises SkillSkipped."""
         twin = self._twin(path, status)
         # a packaged folder that is itself the skill is called by its frontmatter, whatever the folder's name
         own_name = bool(root.prefix) and path == join(root.path, "SKILL.md")
         if twin is None and not own_name:
             twin = self.names.get(name)
         if twin is not None:
-            if twin != path:
-                shadowed.append((path, twin))
-            return
-        try:
-            parsed = self._parse(path, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
-            if own_name and parsed.label:
-                name = f"{root.prefix}:{parsed.label}"
-            if not name.isprintable():
-                raise SkillSkipped("its name holds a control character")
-        except SkillSkipped as error:
-            skipped.append((path, error.reason))
-            return
+            return twin
+        parsed = self._parse(path, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
+        if own_name and parsed.label:
+            name = f"{root.prefix}:{parsed.label}"
+        if not name.isprintable():
+            raise SkillSkipped("its name holds a control character")
         if name in self.names:
-            shadowed.append((path, self.names[name]))
-            return
+            return self.names[name]
         self.names[name] = path
         if name in root.unroutable:
             self.unroutable.add(name)
         self.inventory.skills.append(place(parsed, name, root.scope))
+        return None
 
     def _twin(self, path: str, status: os.stat_result) -> str | None:
         """The path under which this very file was taken before (two hard links are two files)."""
