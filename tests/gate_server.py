@@ -102,7 +102,7 @@ class GateServer:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"gate": self})
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.http = _Server(("127.0.0.1", 0), handler)
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
 
@@ -143,9 +143,18 @@ class GateServer:
         return 202
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no news."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     gate: GateServer
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one write an answer: two cost 40 ms (Nagle and delayed acknowledgement)
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
         pass

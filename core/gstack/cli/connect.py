@@ -185,11 +185,9 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
     else:
         yield "connected to", "nothing (gstack login connects)"
     if found.bundle is not None:
-        yield (
-            "bundle",
-            f"version {found.bundle.version}, {_ago(found.freshness.age)}"
-            + (", stale" if found.freshness.stale else ""),
-        )
+        fresh = found.freshness
+        age = "" if fresh is None else f", synced {_ago(fresh.age)}" + (", stale" if fresh.stale else "")
+        yield "bundle", f"version {found.bundle.version}{age}"
         payload = found.bundle.payload
         yield "", f"{len(payload.get('policies') or ())} policies, {len(payload.get('manifest_index') or ())} entries"
         if payload.get("gate_lock") is True:

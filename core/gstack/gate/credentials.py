@@ -180,10 +180,10 @@ def read_credentials(root: str) -> Credentials | None:
 
 def need_credentials(root: str) -> Credentials:
     """The credentials of this machine. Raises StateError: not connected, or :func:`check_folder` refuses."""
-    check_folder(root)
     found = read_credentials(root)
     if found is None:
         raise StateError("this machine is not connected: run 'gstack login --url URL --org ORG' first")
+    check_folder(root)
     return found
 
 
