@@ -152,6 +152,14 @@ def test_defaults_fill_what_is_not_said() -> None:
     )
 
 
+@pytest.mark.parametrize("fields", [None, 3, [3], property(lambda _: exit())])
+def test_a_kind_that_declares_its_fields_wrongly_costs_the_contract_only(fields: Any) -> None:
+    kind = type("Odd", (Says,), {"name": "test.odd", "fields": fields})()
+    raw = {"version": 1, "items": [{"id": "a", "kind": "test.odd"}]}
+    with pytest.raises(NoContract, match="the kind can't say which fields it takes"):
+        parse_contract(raw, {"test.odd": kind}, source="x")
+
+
 def test_digest_depends_on_what_is_declared_and_not_on_key_order() -> None:
     first = parse_contract(one(), KINDS, source="x").digest
     raw = {"items": [dict(reversed(list(one()["items"][0].items())))], "version": 1}

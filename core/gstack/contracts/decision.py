@@ -260,7 +260,7 @@ class _Stop:
 
         def change(old: "RunRecord | None") -> "RunRecord | None":
             nonlocal claimed
-            taken = old is not None and ("blocked_at" in old or (old["outcome"] in DONE and not old.get("observe")))
+            taken = old is not None and ("blocked_at" in old or old["outcome"] in DONE)
             if taken or run.load_id in read_session(self.ctx.root, self.session).blocked:
                 return None
             claimed = True

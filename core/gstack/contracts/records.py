@@ -133,14 +133,14 @@ def change_run(
     transcript: "str | None" = None,
     then: "Callable[[], object] | None" = None,
 ) -> None:
-    """Change one run under the session's lock; ``change`` gets the run as recorded (or None) and gives what it becomes.
+    """Change one run under the records' lock; ``change`` gets the run as recorded (or None) and gives what it becomes.
 
     None from ``change`` leaves the file as it is. ``then`` is called after the file was written, still under the lock.
     Raises RecordError when it can't be locked, read or written; nothing was changed then.
     """
     path = record_path(root, session)
     try:
-        with Lock(join(records_dir(root), session + ".lock"), timeout=1.0) as lock:
+        with Lock(join(records_dir(root), ".lock"), timeout=1.0) as lock:
             if not lock.held:
                 raise RecordError(path, "another process holds its lock")
             record = read_record(root, session) or {"version": VERSION, "session": session, "host": host, "runs": []}

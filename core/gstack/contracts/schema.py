@@ -176,7 +176,11 @@ def _item_problems(
 
 
 def _field_problems(entry: "dict[str, Any]", place: "Place", name: str, kind: "ContractKind") -> "Iterator[Problem]":
-    fields = _fields(kind)
+    try:
+        fields = _fields(kind)
+    except (Exception, SystemExit) as error:
+        yield Problem((*place, "kind"), f"{name}: the kind can't say which fields it takes ({type(error).__name__})")
+        return
     for key in entry:
         if key not in fields and key not in _OWN_FIELDS:
             takes = f"it takes {', '.join(fields)}" if fields else "it takes none"
