@@ -10,12 +10,17 @@ import pytest
 import typer
 import yaml
 from contract_helpers import REPORT, SESSION, WORKED_CONTRACT, Fails, Transcript
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gstack import cli
 from gstack.api import Verdict
 from gstack.cli import contract as commands
 from gstack.contracts import judge as judging
+from gstack.contracts.lint import lint as lint_file
 from gstack.contracts.waivers import parse_waive
+
+BENCH = judging.Bench("/nowhere", {})
 
 
 @pytest.fixture(autouse=True)
@@ -536,6 +541,37 @@ def test_lint_of_the_file_beside_it(root: Path, tmp_path: Path, capsys: pytest.C
     (path.parent / "gstack.yaml").write_text("triggers: [a]\ncontract:\n  version: 1\n  items:\n    - id: a\n")
     code, lines = lint(path, HEAD + "---\n", capsys)
     assert (code, lines) == (5, ['/gstack.yaml:5: contract item "a": kind is missing'])
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "contract:",
+                "  version: 1",
+                "  items:",
+                "    - id: a",
+                "      kind: report_labels",
+                "\tx: [",
+                "  - b",
+                "---",
+                "}",
+                "metadata:",
+                "  gstack-contract: |",
+                "    version: 1",
+                "é: 'x",
+                "contract: {",
+            ]
+        ),
+        max_size=9,
+    )
+)
+def test_lint_of_any_lines_names_a_line_of_the_file(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    path = tmp_path_factory.mktemp("pack") / "SKILL.md"
+    path.write_text("\n".join(["---", *lines, "---", ""]), encoding="utf-8")
+    done = lint_file(str(path), BENCH)
+    assert bool(done.problems) != bool(done.items)
+    assert all(1 <= line <= len(lines) + 2 for line, _ in done.problems)
 
 
 def test_lint_names_the_homes_that_do_not_count(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Session records: what is read, what is refused, and that no outcome is ever lost (contracts C7)."""
 
+import contextlib
 import json
 import os
 import stat
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from contract_helpers import SESSION
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gstack.contracts.records import RecordError, change_run, find_run, read_record, record_path
 from gstack.errors import ContractState
@@ -126,6 +129,25 @@ def test_a_run_that_lacks_what_it_must_have_is_corrupt(tmp_path: Path, damage: d
     write(tmp_path, json.dumps(record).encode())
     with pytest.raises(RecordError, match="corrupt"):
         read_record(str(tmp_path), SESSION)
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+ENTRY = st.dictionaries(st.sampled_from([*RUN, "blocked_at", "seen_agents"]), PLAIN) | st.just(RUN)
+
+
+@given(PLAIN | st.fixed_dictionaries({"version": st.just(1), "session": st.just(SESSION), "runs": st.lists(ENTRY)}))
+def test_any_json_is_a_record_or_refused(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+    root = tmp_path_factory.mktemp("state")
+    write(root, json.dumps(value).encode())
+    with contextlib.suppress(RecordError):  # anything else is a fault
+        record = read_record(str(root), SESSION)
+        assert record is not None
+        put(root, {**RUN, "load_id": "new"})
+        assert find_run(read_record(str(root), SESSION), "new")
 
 
 def test_truncation_at_any_byte_is_noticed(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from contract_helpers import called, load, result, said
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gstack.api import Event, Run
+from gstack.api import Event, Run, ToolCall
 from gstack.contracts.runs import (
     Names,
     asks,
@@ -229,6 +231,49 @@ def test_an_interrupt_leaves_background_agents_running_and_a_resumed_one_runs_ag
     assert pending_agents(run_of(*started("a1", "c1"), Event("interrupted"))) == ("a1",)
     again = Event("agent_started", ref="a1")
     assert pending_agents(run_of(*started("a1", "c1"), Event("agent_finished", ref="a1"), again)) == ("a1",)
+
+
+# ----------------------------------------------------------------------------------------- whatever happens
+
+TYPES = ["prompt", "text", "call", "result", "load", "agent_started", "agent_finished", "continuation", "interrupted"]
+CALLS = st.builds(ToolCall, st.sampled_from(["shell", "agent", "ask", "edit"]), id=st.sampled_from(["c1", "c2", "c3"]))
+EVENTS = st.lists(
+    st.builds(
+        Event,
+        st.sampled_from(TYPES),
+        uid=st.uuids().map(str),
+        agent=st.sampled_from([None, None, None, "sub"]),
+        text=st.sampled_from(["", "done", "STATUS: BLOCKED", "SKILL_CONTRACT_UNMET investigate (contract v1): x"]),
+        call=st.none() | CALLS,
+        ref=st.sampled_from([None, "c1", "c2", "a1"]),
+        name=st.sampled_from([None, "investigate", "/review", "gstack:investigate", "other"]),
+    ),
+    max_size=25,
+)
+
+
+@given(EVENTS)
+def test_runs_divide_what_follows_the_first_load(events: list[Event]) -> None:
+    found = runs(events, "investigate", NAMES)
+    main = [event for event in events if event.agent is None]
+    loads = [event.type == "load" and NAMES.resolve(event.name or "") == "investigate" for event in main]
+    assert sum(1 + len(run.events) for run in found) == (len(main) - loads.index(True) if any(loads) else 0)
+    last = last_run(events, ["investigate"], NAMES)
+    assert last == (found[-1] if found else None)
+    # the part that begins with the load tells the same as the whole
+    if last is not None:
+        place = next(place for place, event in enumerate(events) if event.uid == last.load_id)
+        assert last_run(events[place:], ["investigate"], NAMES) == last
+
+
+@given(EVENTS)
+def test_any_events_have_an_end_that_can_be_told(events: list[Event]) -> None:
+    for run in runs(events, "investigate", NAMES):
+        assert isinstance(early_exit(run), str)
+        assert {type(tell(run)) for tell in (interrupted, settled, asks)} == {bool}
+        agents = pending_agents(run)
+        assert len(set(agents)) == len(agents)
+        assert (our_block(run) is None) or "UNMET" in our_block(run).text  # type: ignore[union-attr]
 
 
 # --------------------------------------------------------------------------------------------- session kind
