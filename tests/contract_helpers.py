@@ -13,7 +13,8 @@ from typing import Any
 
 from gstack.api import CANNOT_TELL, MET, MISSING, TURN_ENDING, Event, Field, HookEvent, Item, Run, ToolCall, Verdict
 from gstack.config import Switch
-from gstack.plan import PluginFailed, isolated
+from gstack.isolation import isolated
+from gstack.plan import PluginFailed
 from gstack.snapshot import SkillIndex
 
 SESSION = "8901bdc4-3070-4b80-9cb4-e27d3b9556b7"

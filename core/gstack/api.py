@@ -1,14 +1,33 @@
 """What plug-ins import: the ``hookimpl`` marker and the value types of all four extension points.
 
-The hook loads this module on every event, so it uses builtins only (no ``dataclasses``, no ``typing``:
-together they cost more than the whole hook may). The types are plain classes with ``__slots__``, compare
-by value and are treated as immutable. :mod:`gstack.hookspecs` says where each one is used.
+Everything that the documentation names is imported from here::
+
+    from gstack.api import MET, MISSING, Field, Item, Run, Verdict, hookimpl
+
+The hook loads this module on every event, so it uses builtins only (no ``dataclasses``, no ``typing``: together they
+cost more than the whole hook may), and the types that most events don't need are made when they are first asked
+for (:mod:`gstack.values`). The types are plain classes with ``__slots__``, compare by value and are treated as
+immutable. :mod:`gstack.hookspecs` says where each one is used.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
+
+    from gstack.values.contracts import Event as Event
+    from gstack.values.contracts import Field as Field
+    from gstack.values.contracts import Item as Item
+    from gstack.values.contracts import Run as Run
+    from gstack.values.contracts import Verdict as Verdict
+    from gstack.values.gate import Decision as Decision
+    from gstack.values.gate import GateContext as GateContext
+    from gstack.values.gate import Invocation as Invocation
+    from gstack.values.settings import Finding as Finding
+    from gstack.values.settings import Registration as Registration
+    from gstack.values.skills import Skill as Skill
+    from gstack.values.skills import SkillRoot as SkillRoot
+    from gstack.values.tools import ToolCall as ToolCall
 
     _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -73,60 +92,6 @@ SESSION_ENDED = "session_ended"
 
 #: The canonical kinds of tool (``ToolCall.kind``).
 TOOL_KINDS = ("shell", "edit", "read", "search", "skill", "agent", "agent_wait", "web", "mcp", "ask", "other")
-
-
-class ToolCall(Value):
-    """One tool call, whatever the host calls the tool.
-
-    ``kind`` is one of :data:`TOOL_KINDS`; ``id`` pairs it with its result (None in a host without ids);
-    ``command`` is a shell call's text; ``paths`` what an edit or read names; ``skill``, ``agent_type``,
-    ``agent_name`` and ``prompt`` (with ``description``) are set for skill and agent calls; ``input`` is the
-    host's own argument object.
-    """
-
-    __slots__ = (
-        "agent_name",
-        "agent_type",
-        "background",
-        "command",
-        "description",
-        "id",
-        "input",
-        "kind",
-        "native_name",
-        "paths",
-        "prompt",
-        "skill",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        kind: str,
-        native_name: str = "",
-        *,
-        id: "str | None" = None,
-        command: "str | None" = None,
-        paths: "tuple[str, ...]" = (),
-        skill: "str | None" = None,
-        agent_type: "str | None" = None,
-        agent_name: "str | None" = None,
-        description: "str | None" = None,
-        prompt: "str | None" = None,
-        background: bool = False,
-        input: "Mapping[str, Any] | None" = None,
-    ) -> None:
-        self.kind = kind
-        self.native_name = native_name
-        self.id = id
-        self.command = command
-        self.paths = paths
-        self.skill = skill
-        self.agent_type = agent_type
-        self.agent_name = agent_name
-        self.description = description
-        self.prompt = prompt
-        self.background = background
-        self.input = input
 
 
 class HookEvent(Value):
@@ -249,85 +214,6 @@ class Answer(Value):
 ALLOW = Answer()
 
 
-# ------------------------------------------------------------------------------------------------ skills
-
-
-class Skill(Value):
-    """One installed skill as its host sees it.
-
-    ``name`` is how the host invokes it (a directory name, or ``plugin:name``); ``label`` the frontmatter's
-    ``name`` when it differs; ``path`` its ``SKILL.md``; ``scope`` is ``personal``, ``project`` or ``plugin``;
-    ``routing_off`` whether the skill keeps itself out; ``contract`` the declared contract as plain data (None:
-    it declares none); ``sources`` says where ``triggers``, ``routing`` and ``contract`` came from.
-    """
-
-    __slots__ = (
-        "contract",
-        "description",
-        "first_step",
-        "label",
-        "name",
-        "path",
-        "routing_off",
-        "routing_on",
-        "scope",
-        "sources",
-        "triggers",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        name: str,
-        path: str,
-        *,
-        label: "str | None" = None,
-        description: str = "",
-        scope: str = "personal",
-        triggers: "tuple[str, ...]" = (),
-        routing_off: bool = False,
-        routing_on: bool = False,
-        contract: "dict[str, Any] | None" = None,
-        first_step: str = "",
-        sources: "dict[str, str] | None" = None,
-    ) -> None:
-        self.name = name
-        self.path = path
-        self.label = label
-        self.description = description
-        self.scope = scope
-        self.triggers = triggers
-        self.routing_off = routing_off
-        self.routing_on = routing_on
-        self.contract = contract
-        self.first_step = first_step
-        self.sources = sources or {}
-
-
-class SkillRoot(Value):
-    """A folder that holds skills: ``path``, ``scope`` (as in :class:`Skill`) and, for a plugin, its ``prefix``.
-
-    ``hidden`` are the invocable names that the host's own settings switch off, ``unroutable`` those that they keep
-    from the model (only a person can invoke them).
-    """
-
-    __slots__ = ("hidden", "path", "prefix", "scope", "unroutable")
-
-    def __init__(
-        self,
-        path: str,
-        scope: str,
-        prefix: str = "",
-        *,
-        hidden: "tuple[str, ...]" = (),
-        unroutable: "tuple[str, ...]" = (),
-    ) -> None:
-        self.path = path
-        self.scope = scope
-        self.prefix = prefix
-        self.hidden = hidden
-        self.unroutable = unroutable
-
-
 # ----------------------------------------------------------------------------------------------- routing
 
 
@@ -363,341 +249,45 @@ class Candidate(Value):
         self.equivalents = equivalents
 
 
-# --------------------------------------------------------------------------------------------- contracts
-
-
-class Field(Value):
-    """One field that a contract kind's items may carry.
-
-    ``type`` is ``text``, ``texts`` (a list of at least one text), ``flag`` (true/false), ``number`` or
-    ``regex`` (a Python expression that must compile).
-    """
-
-    __slots__ = ("default", "help", "name", "required", "type")
-
-    def __init__(
-        self,
-        name: str,
-        type: str = "text",
-        *,
-        required: bool = False,
-        default: object = None,
-        help: str = "",
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.required = required
-        self.default = default
-        self.help = help
-
-
-class Item(Value):
-    """One required output of a contract: ``id``, ``kind`` and the kind's own ``fields`` (checked before).
-
-    ``fix`` and ``summary`` are the pack author's own words, None when the kind's are to be used.
-    """
-
-    __slots__ = ("fields", "fix", "id", "kind", "summary")
-
-    def __init__(
-        self,
-        id: str,
-        kind: str,
-        fields: "dict[str, Any] | None" = None,
-        *,
-        fix: "str | None" = None,
-        summary: "str | None" = None,
-    ) -> None:
-        self.id = id
-        self.kind = kind
-        self.fields = fields or {}
-        self.fix = fix
-        self.summary = summary
-
-
 #: The states of a :class:`Verdict`.
 MET = "met"
 MISSING = "missing"
 CANNOT_TELL = "cannot_tell"
 
 
-class Verdict(Value):
-    """What a kind says of an item: ``status`` (``met``, ``missing`` or ``cannot_tell``) and ``why`` in a few words."""
-
-    __slots__ = ("status", "why")
-
-    def __init__(self, status: str, why: str = "") -> None:
-        self.status = status
-        self.why = why
-
-
-class Event(Value):
-    """One thing that happened in a session, in the model that every host's transcript is read into.
-
-    ``type`` is one of
-    ``prompt`` (text of a person, or of a host's envelope when ``origin`` isn't ``user``), ``text`` (what the
-    assistant said), ``call`` (``call`` is a :class:`ToolCall`), ``result`` (of the call ``ref``: ``ok`` is None when
-    the host doesn't say; ``denied`` means that it never ran), ``load`` (a skill entered: ``name``, ``how`` is
-    ``tool``, ``typed`` or ``read``), ``agent_started`` / ``agent_finished`` (``ref`` is the agent's id; a start
-    carries the ``call`` it came from), ``continuation`` (a hook's feedback, our own block among them),
-    ``compacted``, ``interrupted`` and ``turn_end``.
-    ``uid`` is stable over forks; ``ordinal`` is the place in the file; ``ts`` seconds since the epoch or None;
-    ``agent`` is None on the main thread.
-    """
-
-    __slots__ = (
-        "agent",
-        "call",
-        "denied",
-        "how",
-        "name",
-        "ok",
-        "ordinal",
-        "origin",
-        "path",
-        "ref",
-        "text",
-        "ts",
-        "type",
-        "uid",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        type: str,
-        *,
-        uid: str = "",
-        ordinal: int = 0,
-        ts: "float | None" = None,
-        agent: "str | None" = None,
-        text: str = "",
-        origin: str = "user",
-        call: "ToolCall | None" = None,
-        ref: "str | None" = None,
-        ok: "bool | None" = None,
-        denied: bool = False,
-        name: "str | None" = None,
-        how: "str | None" = None,
-        path: "str | None" = None,
-    ) -> None:
-        self.type = type
-        self.uid = uid
-        self.ordinal = ordinal
-        self.ts = ts
-        self.agent = agent
-        self.text = text
-        self.origin = origin
-        self.call = call
-        self.ref = ref
-        self.ok = ok
-        self.denied = denied
-        self.name = name
-        self.how = how
-        self.path = path
-
-
-class Run(Value):
-    """One load of a skill and what followed it on the main thread: what a contract kind judges.
-
-    ``events`` are in file order, from the event after the load on; ``final_text`` is the text of the turn's last
-    message (the payload's, where the hook has one), ``""`` when there is none; ``cwd`` the session's folder;
-    ``loaded_at`` seconds since the epoch or None.
-    """
-
-    __slots__ = ("cwd", "events", "final_text", "load_id", "loaded_at", "skill")
-
-    def __init__(
-        self,
-        skill: str,
-        load_id: str,
-        events: "Sequence[Event]" = (),
-        *,
-        final_text: str = "",
-        cwd: "str | None" = None,
-        loaded_at: "float | None" = None,
-    ) -> None:
-        self.skill = skill
-        self.load_id = load_id
-        self.events = tuple(events)
-        self.final_text = final_text
-        self.cwd = cwd
-        self.loaded_at = loaded_at
-
-    def texts(self) -> "list[str]":
-        """The assistant's messages in order, the final one last."""
-        found = [event.text for event in self.events if event.type == "text"]
-        if self.final_text and (not found or found[-1].strip() != self.final_text.strip()):
-            found.append(self.final_text)
-        return found
-
-    def results(self) -> "dict[str, Event]":
-        """The result of each call that has one, by call id."""
-        return {event.ref: event for event in self.events if event.type == "result" and event.ref}
-
-    def calls(self, kind: str) -> "list[tuple[int, ToolCall, Event | None]]":
-        """Each call of a tool kind: its place in ``events``, the call, and its result (None: none yet)."""
-        results = self.results()
-        return [
-            (place, event.call, results.get(event.call.id or ""))
-            for place, event in enumerate(self.events)
-            if event.type == "call" and event.call is not None and event.call.kind == kind
-        ]
-
-    def dispatches(self) -> "list[ToolCall]":
-        """The agent launches that were not refused (spec, contracts C2)."""
-        return [
-            call
-            for _, call, result in self.calls("agent")
-            if result is None or not (result.denied or result.ok is False)
-        ]
-
-
-# -------------------------------------------------------------------------------------------------- gate
-
-
-class Invocation(Value):
-    """One use to decide about.
-
-    ``name`` as the host or the person said it; ``kind`` is ``skill``, ``subagent``, ``command`` or ``any``
-    (``--skill``); ``aliases`` are other names of the same installed thing (the directory behind a frontmatter
-    label); ``path`` its ``SKILL.md`` where one is installed.
-    """
-
-    __slots__ = ("aliases", "host", "kind", "name", "path", "session_id")
-
-    def __init__(
-        self,
-        name: str,
-        kind: str = "any",
-        *,
-        host: str = "",
-        session_id: "str | None" = None,
-        aliases: "tuple[str, ...]" = (),
-        path: "str | None" = None,
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.host = host
-        self.session_id = session_id
-        self.aliases = aliases
-        self.path = path
-
-
-class GateContext(Value):
-    """What a resolver may know beside the invocation.
-
-    ``state_root`` is gstack's state folder; ``now`` seconds since the epoch; ``machine`` and ``user`` the names
-    that exceptions may be made for; ``explain`` asks for every rule that applied, not only the strongest.
-    """
-
-    __slots__ = ("explain", "machine", "now", "state_root", "user")
-
-    def __init__(
-        self, state_root: str, now: float, *, machine: str = "", user: str = "", explain: bool = False
-    ) -> None:
-        self.state_root = state_root
-        self.now = now
-        self.machine = machine
-        self.user = user
-        self.explain = explain
-
-
 #: The actions of a :class:`Decision`, weakest first.
 ACTIONS = ("allow", "warn", "block")
 
+#: Where the types live that not every hook needs.
+_HOMES = {
+    "Event": "contracts",
+    "Field": "contracts",
+    "Item": "contracts",
+    "Run": "contracts",
+    "Verdict": "contracts",
+    "Decision": "gate",
+    "GateContext": "gate",
+    "Invocation": "gate",
+    "Finding": "settings",
+    "Registration": "settings",
+    "Skill": "skills",
+    "SkillRoot": "skills",
+    "ToolCall": "tools",
+}
 
-class Decision(Value):
-    """What a resolver says of an invocation.
+if not TYPE_CHECKING:
 
-    ``action`` is ``allow``, ``warn`` or ``block``; ``reason`` one sentence; ``skill_name`` and ``version`` the
-    catalogue entry that was meant (the invoked name where none was); ``policy_id`` and ``policy_name`` the policy
-    that decided, None for a default; ``replacement`` what to use instead; ``entry_kind`` the kind of the entry (a
-    ``command`` is capped at warn by the core); ``governed`` whether an audit event is due; ``rules`` every rule that
-    applied, strongest first, as ``(action, rule, reason)``.
-    """
+    def __getattr__(name):
+        """Import a type on its first use; making all of them would cost every hook what three modules cost."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'gstack.api' has no attribute {name!r}")
+        import sys
 
-    __slots__ = (
-        "action",
-        "entry_kind",
-        "governed",
-        "overridable",
-        "policy_id",
-        "policy_name",
-        "reason",
-        "replacement",
-        "resolver",
-        "rule",
-        "rules",
-        "skill_name",
-        "version",
-    )  # fmt: skip
+        module = "gstack.values." + home
+        __import__(module)
+        value = globals()[name] = getattr(sys.modules[module], name)
+        return value
 
-    def __init__(
-        self,
-        action: str,
-        reason: str = "",
-        *,
-        skill_name: str = "",
-        version: "str | None" = None,
-        policy_id: "str | None" = None,
-        policy_name: "str | None" = None,
-        replacement: "str | None" = None,
-        entry_kind: str = "skill",
-        governed: bool = True,
-        rule: str = "",
-        rules: "Sequence[tuple[str, str, str]]" = (),
-        overridable: bool = False,
-        resolver: str = "",
-    ) -> None:
-        self.action = action
-        self.reason = reason
-        self.skill_name = skill_name
-        self.version = version
-        self.policy_id = policy_id
-        self.policy_name = policy_name
-        self.replacement = replacement
-        self.entry_kind = entry_kind
-        self.governed = governed
-        self.rule = rule
-        self.rules = tuple(rules)
-        self.overridable = overridable
-        self.resolver = resolver
-
-
-# ----------------------------------------------------------------------------------------- registration
-
-
-class Registration(Value):
-    """One entry that gstack wants in a host's settings: ``event`` (the host's own name), ``matcher`` (None: all),
-    ``args`` for the launcher, ``timeout`` in seconds and ``condition`` (the host's own filter, None: none)."""
-
-    __slots__ = ("args", "condition", "event", "feature", "matcher", "timeout")
-
-    def __init__(
-        self,
-        event: str,
-        args: "tuple[str, ...]",
-        *,
-        feature: str,
-        matcher: "str | None" = None,
-        timeout: int = 10,
-        condition: "str | None" = None,
-    ) -> None:
-        self.event = event
-        self.args = args
-        self.feature = feature
-        self.matcher = matcher
-        self.timeout = timeout
-        self.condition = condition
-
-
-class Finding(Value):
-    """One line of a diagnosis: ``status`` is ``ok``, ``warn``, ``fail`` or ``info``; ``fix`` says what to do."""
-
-    __slots__ = ("check", "detail", "fix", "status")
-
-    def __init__(self, status: str, check: str, detail: str = "", fix: str = "") -> None:
-        self.status = status
-        self.check = check
-        self.detail = detail
-        self.fix = fix
+    def __dir__():
+        return sorted([*globals(), *_HOMES])

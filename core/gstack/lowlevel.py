@@ -5,6 +5,8 @@ interpreter (docs/performance.md). On POSIX everything comes from the built-in `
 the C half of ``json``; where those are missing, the ordinary modules are used.
 """
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
@@ -117,19 +119,8 @@ def parent(path: str) -> str:
 # -------------------------------------------------------------------------------------------------- json
 
 
-class _Scanner:
-    """The settings that the C scanner reads from its argument."""
-
-    strict = False
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    memo: "dict[str, str]" = {}  # noqa: RUF012 - the C scanner reads it from the class
-
-    @staticmethod
-    def parse_constant(name: str) -> float:
-        return float(name.replace("Infinity", "inf"))
+def _constant(name: str) -> float:
+    return float(name.replace("Infinity", "inf"))
 
 
 _scan: "Any" = None
@@ -137,7 +128,17 @@ _quote: "Any" = None
 try:
     import _json
 
-    _scan = _json.make_scanner(_Scanner)  # type: ignore[arg-type]
+    # the C scanner reads its settings from any object; this type is there already, making a class costs more
+    _settings = type(sys.implementation)(
+        strict=False,
+        object_hook=None,
+        object_pairs_hook=None,
+        parse_float=float,
+        parse_int=int,
+        parse_constant=_constant,
+        memo={},
+    )
+    _scan = _json.make_scanner(_settings)  # type: ignore[arg-type]
     _quote = _json.encode_basestring_ascii
 except ImportError:  # another Python than CPython
     pass

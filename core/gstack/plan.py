@@ -7,18 +7,19 @@ itself (design: "The four extension points").
 """
 
 import sys
-from time import monotonic, time
+from time import monotonic
 
-from gstack.lowlevel import POSIX, dump_json, join, load_json, read_file, sys_os
-from gstack.state import Lock, write_atomic
+from gstack.lowlevel import POSIX, join, load_json, read_file, sys_os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-#: What one call of an outside plug-in may take, in seconds.
-CALL_LIMIT = 0.3
+    #: One usable plug-in: ``id``, ``group``, ``module``, ``attr``, ``dist``, ``version``, ``builtin``, ``names`` of its
+    #: objects, and the ``folder`` that it is imported from.
+    Row = Mapping[str, Any]
+
 #: After so many overruns a plug-in is set aside until ``gstack plugins enable``.
 STRIKES = 3
 #: The distribution that the built-ins come from.
@@ -33,10 +34,6 @@ class PluginFailed(Exception):
         self.name = name
         self.what = what
         self.overran = overran
-
-
-class Overrun(BaseException):
-    """One call took longer than it may; a BaseException, so that a plug-in's ``except Exception`` doesn't eat it."""
 
 
 class Deadline(BaseException):
@@ -80,105 +77,33 @@ class Alarm:
                 sys_os._exit(0)  # whatever runs here swallows what it is told
             raise Deadline
         if self.call is not None and now >= self.call:
+            from gstack.isolation import Overrun
+
             raise Overrun
 
 
 ALARM = Alarm()
 
 
-class _Sink:
-    """Stands in for standard output while a plug-in runs, and remembers that something was printed."""
-
-    encoding = "utf-8"
-    errors = "replace"
-
-    def __init__(self) -> None:
-        self.used = False
-
-    def write(self, text: str) -> int:
-        self.used = self.used or bool(text)
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
-
-
-def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: float = CALL_LIMIT) -> "Any":
-    """Call a plug-in's function within ``limit`` seconds. Raises PluginFailed whatever it does wrong."""
-    kept, sink = sys.stdout, _Sink()
-    outer = ALARM.call
-    sys.stdout = sink
-    ALARM.call = monotonic() + limit
-    ALARM.arm()
-    try:
-        result = function(*args)
-    except Deadline:
-        raise
-    except Overrun:
-        raise PluginFailed(name, f"took longer than {limit:g} s", overran=True) from None
-    except SystemExit:
-        raise PluginFailed(name, "called sys.exit") from None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise PluginFailed(name, f"raised {type(error).__name__}: {_one_line(error)}") from error
-    finally:
-        ALARM.call = outer
-        ALARM.arm()
-        sys.stdout = kept
-    if sink.used:
-        raise PluginFailed(name, "printed to standard output")
-    return result
-
-
-def _one_line(error: BaseException) -> str:
-    try:
-        return " ".join(str(error).split())[:160]
-    except Exception:
-        return "(no text)"
-
-
-class Row:
-    """One usable plug-in of the plan."""
-
-    __slots__ = ("attr", "builtin", "dist", "folder", "group", "id", "module", "names", "version")
-
-    def __init__(self, *values: "Any") -> None:
-        (
-            self.id,
-            self.group,
-            self.module,
-            self.attr,
-            self.dist,
-            self.version,
-            self.builtin,
-            self.names,
-            self.folder,
-        ) = values
-
-
 class Plan:
     """The usable plug-ins, in order; objects are made when they are asked for, once a process."""
 
-    def __init__(self, root: str, rows: "Sequence[Sequence[Any]]", disabled: "frozenset[str]" = frozenset()) -> None:
+    def __init__(self, root: str, rows: "Sequence[Row]", disabled: "frozenset[str]" = frozenset()) -> None:
         self.root = root
-        self.rows = [row for row in (Row(*values) for values in rows) if row.id not in disabled]
+        self.rows = [row for row in rows if row["id"] not in disabled]
         self.failures: list[PluginFailed] = []
         self._objects: dict[tuple[str, str], list[object]] = {}
         self._owner: dict[int, Row] = {}
 
     def objects(self, group: str) -> "list[tuple[str, Any]]":
         """Every object of a group with its plug-in's id. A plug-in that fails is left out and noted in ``failures``."""
-        return [(row.id, found) for row in self.rows if row.group == group for found in self._load(row)]
+        return [(row["id"], found) for row in self.rows if row["group"] == group for found in self._load(row)]
 
     def get(self, group: str, name: str) -> "Any | None":
         """The object of a group that goes by ``name``, importing only the plug-in that has it; None when there is
         none."""
         for row in self.rows:
-            if row.group == group and name in row.names:
+            if row["group"] == group and name in row["names"]:
                 for found in self._load(row):
                     if _name_of(found) == name:
                         return found
@@ -190,31 +115,35 @@ class Plan:
         Raises PluginFailed; an overrun is remembered and counts as a strike.
         """
         row = self._owner.get(id(owner))
-        if row is None or row.builtin:
+        if row is None or row["builtin"]:
             try:
                 return function(*args)
             except Exception as error:
-                name = row.id if row else type(owner).__name__
-                raise self._note(PluginFailed(name, f"raised {type(error).__name__}: {_one_line(error)}")) from error
+                name = row["id"] if row else type(owner).__name__
+                raise self._note(PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}")) from error
+        from gstack.isolation import isolated
+
         try:
-            return isolated(row.id, function, *args)
+            return isolated(row["id"], function, *args)
         except PluginFailed as failed:
             raise self._note(failed) from failed.__cause__
 
-    def _load(self, row: Row) -> "list[object]":
-        key = (row.group, row.id)
+    def _load(self, row: "Row") -> "list[object]":
+        key = (row["group"], row["id"])
         if key not in self._objects:
             try:
-                if row.builtin:
-                    found = list(load_object(row.module, row.attr, row.group))
+                if row["builtin"]:
+                    found = list(load_object(row["module"], row["attr"], row["group"]))
                 else:
-                    _reach(row.folder)
-                    found = list(isolated(row.id, load_object, row.module, row.attr, row.group))
+                    from gstack.isolation import isolated
+
+                    _reach(row["folder"])
+                    found = list(isolated(row["id"], load_object, row["module"], row["attr"], row["group"]))
             except PluginFailed as failed:
                 self._note(failed)
                 found = []
             except Exception as error:
-                self._note(PluginFailed(row.id, f"raised {type(error).__name__}: {_one_line(error)}"))
+                self._note(PluginFailed(row["id"], f"raised {type(error).__name__}: {one_line(error)}"))
                 found = []
             self._objects[key] = found
             for one in found:
@@ -222,9 +151,19 @@ class Plan:
         return self._objects[key]
 
     def _note(self, failed: PluginFailed) -> PluginFailed:
+        from gstack.isolation import note_trouble
+
         self.failures.append(failed)
         note_trouble(self.root, failed)
         return failed
+
+
+def one_line(error: BaseException) -> str:
+    """An error's text on one line of at most 160 characters; it may be a plug-in's, so even asking for it can fail."""
+    try:
+        return " ".join(str(error).split())[:160]
+    except Exception:
+        return "(no text)"
 
 
 def load_object(module: str, attr: str, group: str) -> "Any":
@@ -266,29 +205,6 @@ def read_trouble(root: str) -> "dict[str, Any]":
         "disabled": [name for name in disabled if isinstance(name, str)] if isinstance(disabled, list) else [],
         "trouble": {k: v for k, v in trouble.items() if isinstance(v, dict)} if isinstance(trouble, dict) else {},
     }
-
-
-def change_trouble(root: str, change: "Callable[[dict[str, Any]], None]") -> None:
-    """Change that file under its lock. Raises OSError."""
-    with Lock(join(root, "plugins.lock"), timeout=0.3):
-        data = read_trouble(root)
-        change(data)
-        write_atomic(trouble_path(root), dump_json(data).encode("ascii") + b"\n")
-
-
-def note_trouble(root: str, failed: PluginFailed) -> None:
-    """Remember for ``gstack plugins list`` what a plug-in did. Never raises."""
-
-    def change(data: "dict[str, Any]") -> None:
-        entry = data["trouble"].setdefault(failed.name, {})
-        entry["what"] = failed.what
-        entry["when"] = int(time())
-        entry["overruns"] = int(entry.get("overruns") or 0) + (1 if failed.overran else 0)
-
-    try:
-        change_trouble(root, change)
-    except (OSError, ValueError, TypeError):
-        return
 
 
 def disabled_plugins(root: str, env: "Mapping[str, str]") -> "frozenset[str]":

@@ -13,7 +13,8 @@ import pluggy
 
 from gstack import hookspecs
 from gstack.entrypoints import Found, current_paths, find, import_folders, locate
-from gstack.plan import STRIKES, PluginFailed, disabled_plugins, isolated, load_object, read_trouble
+from gstack.isolation import isolated
+from gstack.plan import STRIKES, PluginFailed, disabled_plugins, load_object, read_trouble
 
 #: What importing and asking a plug-in may take when it is looked at, in seconds.
 LOOK_LIMIT = 5.0
@@ -89,20 +90,20 @@ def survey(
     return statuses
 
 
-def plan_rows(statuses: Sequence[Status]) -> list[tuple[Any, ...]]:
+def plan_rows(statuses: Sequence[Status]) -> list[dict[str, Any]]:
     """The rows of :class:`gstack.plan.Plan` for the plug-ins that work in the hook."""
     return [
-        (
-            status.found.id,
-            status.found.group,
-            status.found.module,
-            status.found.attr,
-            status.found.dist,
-            status.found.version,
-            status.found.builtin,
-            tuple(status.names),
-            status.folder,
-        )
+        {
+            "id": status.found.id,
+            "group": status.found.group,
+            "module": status.found.module,
+            "attr": status.found.attr,
+            "dist": status.found.dist,
+            "version": status.found.version,
+            "builtin": status.found.builtin,
+            "names": list(status.names),
+            "folder": status.folder,
+        }
         for status in statuses
         if status.state == "ok" and status.in_hook
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
 #: Format of the files; a change makes older ones stale.
-FORMAT = 1
+FORMAT = 2
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
 
@@ -171,9 +171,9 @@ def scorer_settings(config: "Config", plan: Plan) -> "list[Any]":
 
     wanted = [config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]
     rows = [
-        [row.id, row.version, *row.names]
+        [row["id"], row["version"], *row["names"]]
         for row in plan.rows
-        if row.group == "gstack.trigger_scorers" and any(name in row.names for name in wanted)
+        if row["group"] == "gstack.trigger_scorers" and any(name in row["names"] for name in wanted)
     ]
     return [wanted, rows, config.get("route_equivalents")]
 

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gstack.config import Config, names
+from gstack.isolation import CALL_LIMIT, note_trouble
 from gstack.lowlevel import join
-from gstack.plan import CALL_LIMIT, Plan, PluginFailed, note_trouble
+from gstack.plan import Plan, PluginFailed
 from gstack.snapshot import now_ns, plan_path, read_blob, stamp, write_blob
 
 #: How many skill indexes are kept: one for each folder that sessions run in.

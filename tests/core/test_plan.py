@@ -3,11 +3,13 @@
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gstack import plan
-from gstack.plan import Plan, PluginFailed, isolated
+from gstack.isolation import change_trouble, isolated, note_trouble
+from gstack.plan import Plan, PluginFailed
 
 OUTSIDE = (
     "from gstack.api import hookimpl\n"
@@ -21,10 +23,21 @@ OUTSIDE = (
 )
 
 
-def rows(folder: Path, name: str, body: str, *, names: tuple[str, ...] = ()) -> list[tuple[object, ...]]:
+def rows(folder: Path, name: str, body: str, *, names: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     (folder / f"outside_{name}.py").write_text(OUTSIDE.format(name=name, body=body))
-    row = (f"vendor.{name}", "gstack.contract_kinds", f"outside_{name}", "", "vendor-x", "1", False)
-    return [(*row, names or (f"vendor.{name}",), str(folder))]
+    return [
+        {
+            "id": f"vendor.{name}",
+            "group": "gstack.contract_kinds",
+            "module": f"outside_{name}",
+            "attr": "",
+            "dist": "vendor-x",
+            "version": "1",
+            "builtin": False,
+            "names": [*(names or (f"vendor.{name}",))],
+            "folder": str(folder),
+        }
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +70,9 @@ def test_what_a_call_does_wrong_costs_only_itself(tmp_path: Path, body: str, wha
     print("standard output works again")
 
 
-@pytest.mark.parametrize("text", ["raise SystemExit(2)", "import nowhere_at_all", "syntax error here", "import time; time.sleep(9)"])
+@pytest.mark.parametrize(
+    "text", ["raise SystemExit(2)", "import nowhere_at_all", "syntax error here", "import time; time.sleep(9)"]
+)
 def test_a_plug_in_that_cant_be_imported_is_left_out(tmp_path: Path, text: str) -> None:
     name = "import" + str(abs(hash(text)) % 10**6)
     good = rows(tmp_path, name + "good", "return 1")
@@ -72,10 +87,10 @@ def test_three_overruns_set_aside_until_enabled(tmp_path: Path) -> None:
     root = str(tmp_path)
     for _ in range(3):
         assert "vendor.slow" not in plan.disabled_plugins(root, {})
-        plan.note_trouble(root, PluginFailed("vendor.slow", "took longer", overran=True))
+        note_trouble(root, PluginFailed("vendor.slow", "took longer", overran=True))
     assert "vendor.slow" in plan.disabled_plugins(root, {})
     assert not Plan(root, rows(tmp_path, "slow", "return 1"), plan.disabled_plugins(root, {})).rows
-    plan.change_trouble(root, lambda data: data["trouble"].pop("vendor.slow"))
+    change_trouble(root, lambda data: data["trouble"].pop("vendor.slow"))
     assert "vendor.slow" not in plan.disabled_plugins(root, {})
 
 
@@ -108,5 +123,5 @@ def test_a_swallowed_overrun_is_repeated() -> None:
 def test_a_broken_file_switches_nothing_off(tmp_path: Path, text: str) -> None:
     (tmp_path / "plugins.json").write_text(text)
     assert plan.disabled_plugins(str(tmp_path), {}) == frozenset()
-    plan.note_trouble(str(tmp_path), PluginFailed("x", "y"))
+    note_trouble(str(tmp_path), PluginFailed("x", "y"))
     assert plan.read_trouble(str(tmp_path))["trouble"]["x"]["what"] == "y"

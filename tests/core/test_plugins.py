@@ -65,8 +65,10 @@ def test_finding_imports_nothing(site: Path) -> None:
             "took longer",
         ),
         (
-            ("import pluggy\n@pluggy.HookimplMarker('gstack')(wrapper=True)\n"
-            "def gstack_contract_kinds():\n    return (yield)\n"),
+            (
+                "import pluggy\n@pluggy.HookimplMarker('gstack')(wrapper=True)\n"
+                "def gstack_contract_kinds():\n    return (yield)\n"
+            ),
             "failed",
             "wrapper",
         ),
@@ -123,7 +125,7 @@ def test_pth_folders_are_followed_and_import_hooks_are_not(
     (site / "x.pth").write_text(f"import os\n{source}\n# comment\nnowhere\n")
     (status,) = plugins.survey(str(site), {}, paths=[str(site)])
     assert (status.in_hook, status.folder, status.state) == (True, str(source), "ok")
-    assert plugins.plan_rows([status])[0][-1] == str(source)
+    assert plugins.plan_rows([status])[0]["folder"] == str(source)
 
 
 def test_the_built_ins_come_in_by_entry_points() -> None:

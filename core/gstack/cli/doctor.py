@@ -56,7 +56,7 @@ def _as_json(checkup: Checkup, findings: list[Finding]) -> dict[str, object]:
 def _print(findings: list[Finding]) -> None:
     out = Table(box=None, pad_edge=False, show_header=False)
     out.add_column(no_wrap=True)
-    out.add_column(no_wrap=False, overflow="fold", min_width=10, max_width=18)
+    out.add_column(no_wrap=False, overflow="fold", min_width=10, max_width=24)
     out.add_column(overflow="fold")
     for finding in findings:
         detail = finding.detail + (f"\n-> {finding.fix}" if finding.fix and finding.status in ("warn", "fail") else "")

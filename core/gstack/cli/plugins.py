@@ -8,7 +8,7 @@ from rich.markup import escape
 from gstack.cli.common import console, emit, emit_json, root_of, run_env, table
 from gstack.entrypoints import current_paths, find
 from gstack.errors import CheckFailed, StateError
-from gstack.plan import change_trouble
+from gstack.isolation import change_trouble
 from gstack.plugins import Status, survey
 
 app = typer.Typer(

@@ -17,7 +17,8 @@ from gstack.contracts.runs import Names, last_run
 from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contract, reading_note
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
 from gstack.inventory import load_skills
-from gstack.plan import PluginFailed, isolated, load_object
+from gstack.isolation import isolated
+from gstack.plan import PluginFailed, load_object
 from gstack.plugins import Status, survey
 from gstack.protocols import ContractKind, HostAdapter
 from gstack.skills import SkillSkipped, read_skill
