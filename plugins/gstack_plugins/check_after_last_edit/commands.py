@@ -88,6 +88,7 @@ def _counts(words: "list[Word]", command: Command, programs: "list[str]") -> boo
 def _tool(words: "list[Word]") -> "tuple[str, list[Word]]":
     """The name of the tool that ``words`` run, its subcommands with it where the tables know them, and the rest."""
     name, rest = words[0].program, words[1:]
+    name = name.partition("@")[0] or name  # vitest@2
     name = table.ALIASES.get(name, name)
     while name in _PREFIXES:
         after = _skip_options(rest, _valued(name))
@@ -390,8 +391,10 @@ def _shell_counts(name: str, args: "list[Word]", command: Command, programs: "li
 
 
 def _is_script(word: Word) -> bool:
-    """Whether a word in a command's place may be a script rather than a variable or a builtin."""
-    return bool(word.text) and word.program not in table.NOT_SCRIPTS and word.text not in table.NOT_SCRIPTS
+    """Whether a word in a command's place may be a script: a path, or a plain name that is no builtin's."""
+    if not word.text or word.program in table.NOT_SCRIPTS or word.text in table.NOT_SCRIPTS:
+        return False
+    return "/" in word.text or "\\" in word.raw or all(char.isalnum() or char in "-_." for char in word.text)
 
 
 def _says_script(path: str) -> bool:

@@ -200,14 +200,20 @@ def _value(lines: "list[Line]", place: int, rest: str, labels: "Sequence[str]", 
             return EMPTY, ""  # what comes after a gap is the text that follows the report
         return judge_value(_joined(block))
     if _plain(said)[0] in "[<" and not is_placeholder(said):
-        for one in below:  # brackets that are wrapped
-            if one.kind == "blank" or "]" in said or ">" in said:
-                break
-            said = f"{said} {one.text}"
+        return judge_value(_unwrapped(said, below))
     state, value = judge_value(said)
     if state == PLACEHOLDER and not _is_filler(said) and not gap and block and _belongs(block[0], line):
         return judge_value(_joined(block))  # "see below", and the value is there
     return state, value
+
+
+def _unwrapped(said: str, below: "list[Line]") -> str:
+    """What opens a bracket, with the lines up to the one that closes it."""
+    for line in below:
+        if line.kind == "blank" or "]" in said or ">" in said:
+            break
+        said = f"{said} {line.text}"
+    return said
 
 
 def _first_block(lines: "list[Line]") -> "list[Line]":
@@ -216,7 +222,7 @@ def _first_block(lines: "list[Line]") -> "list[Line]":
     for line in lines:
         if line.kind == "blank" and block:
             break
-        if line.kind not in ("blank", "fence") and line.text:
+        if line.kind not in ("blank", "fence"):
             block.append(line)
     return block
 
@@ -288,7 +294,7 @@ def is_placeholder(value: str) -> bool:
     """Whether a value stands for one that is still to come (contracts C2): in brackets, ``TBD``, ``TODO``, dots, or a
     template of alternatives."""
     bare = _plain(value)
-    code = value.strip()[:1] == "`"
+    code = value.lstrip("*_~ ")[:1] == "`"
     if all(char in _NO_VALUE for char in bare):
         return True
     if _all_in_brackets(bare.rstrip(".,;:!")):

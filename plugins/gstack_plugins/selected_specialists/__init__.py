@@ -57,10 +57,8 @@ class SelectedSpecialists:
             return Verdict(MISSING, f"the selection line says {found.count} but {named}")
         if not found.names:
             return Verdict(MISSING, "the selection line names no specialist")
-        dispatched = [
-            _words(" ".join([call.description or "", "\n", call.prompt or "", "\n", call.agent_name or ""]))
-            for call in run.dispatches()
-        ]
+        texts = [text for call in run.dispatches() for text in (call.description, call.prompt, call.agent_name) if text]
+        dispatched = [_words(text) for text in texts]
         missing = [name for name in found.names if not any(_words(name) in text for text in dispatched)]
         if missing:
             return Verdict(MISSING, f"no agent was dispatched for {', '.join(missing)}")
