@@ -295,9 +295,13 @@ class FakeHost:
         self.readings = list(readings)
         self.says = says
         self.reads = 0
+        self.whole: Sequence[Event] = ()
 
     def session_kind(self, env: Mapping[str, str]) -> str | None:
         return self.says
+
+    def read_transcript(self, path: str, *, max_bytes: int) -> list[Event]:
+        return list(self.whole)
 
     def read_run(self, path: str, *, skills: Sequence[str], max_bytes: int) -> list[Event]:
         found = self.readings[min(self.reads, len(self.readings) - 1)]
@@ -362,6 +366,7 @@ def context(
         left=lambda: deadline - time.monotonic(),
         call=call_isolated,
     )
-    made.skills = lambda: index_of(contracts, labels=labels)
+    index = index_of(contracts, labels=labels)
+    made.skills = lambda: index
     made.later = made.after.append
     return made

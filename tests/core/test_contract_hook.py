@@ -252,6 +252,16 @@ def test_a_skill_loaded_by_its_label_is_checked(tmp_path: Path) -> None:
     assert "SKILL_CONTRACT_UNMET investigate " in (answer.block_stop or "")
 
 
+def test_another_skill_of_the_same_bare_name_hides_no_run(tmp_path: Path) -> None:
+    host = FakeHost([load("review", uid="load-2"), said("hm")])
+    host.whole = [load("acme:review"), said("x"), load("review", uid="load-2"), said("hm")]
+    ctx = ctx_of(tmp_path, host=host, contracts={"acme:review": CONTRACT})
+    ctx.skills().names["review"] = "/home/u/.claude/skills/review/SKILL.md"
+    assert "SKILL_CONTRACT_UNMET acme:review " in (stop(ctx).block_stop or "")
+    host.whole = host.readings[0]
+    assert stop(ctx).empty
+
+
 def test_what_was_loaded_stands_in_the_sessions_record(tmp_path: Path) -> None:
     stop(ctx_of(tmp_path, said("hm")))
     session = read_session(str(tmp_path / "state"), SESSION)

@@ -202,6 +202,20 @@ def test_the_transcript_is_found_by_the_sessions_id(tmp_path: Path) -> None:
     assert row.result == "fixed_after_block"
 
 
+def test_a_host_that_cannot_list_its_transcripts_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def boom(self: Any, env: Any) -> list[str]:
+        raise RuntimeError("no")
+
+    made = transcript(tmp_path, "magic")
+    put(tmp_path, run("blocked", load_id=load_id(made)))
+    monkeypatch.setattr("gstack_hosts.claude_code.ClaudeCode.transcripts", boom)
+    asked = judge(tmp_path)
+    assert collect(str(tmp_path), judge=asked).rows[0].note == "its transcript is gone"
+    assert "claude-code: its transcripts can't be listed: raised RuntimeError: no" in asked.bench.problems
+
+
 def test_why_a_run_could_not_be_judged_again(tmp_path: Path) -> None:
     made = transcript(tmp_path, "magic")
     changed = again(tmp_path, made, "blocked", contract={"version": 1, "digest": "old"})

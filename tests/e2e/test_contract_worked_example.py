@@ -321,12 +321,11 @@ def test_a_records_folder_that_is_a_file(box: Sandbox) -> None:
         trouble(stop(box, made, FIXED), "skill-contracts", said=said)
 
 
-@pytest.mark.parametrize("expression", ["(a+)+$", "(a|a)*b", "(.*,){25}x"])
-def test_a_runaway_expression_ends_at_the_deadline(box: Sandbox, expression: str) -> None:
+def test_a_runaway_expression_ends_at_the_deadline(box: Sandbox) -> None:
     box.add_skill(
         "investigate",
         "---\nname: investigate\ncontract:\n  version: 1\n  items:\n    - id: sent\n      kind: agent_dispatch\n"
-        f"      match: '{expression}'\n---\n",
+        "      match: '(a+)+$'\n---\n",
     )
     made = transcript(box).prompt("x").skill()
     made.tool("Agent", {"description": "d", "prompt": "a" * 64 + "a," * 40 + "!"}, "done", toolUseResult={})

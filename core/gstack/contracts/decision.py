@@ -6,7 +6,7 @@ the stop is allowed.
 
 from gstack.api import ALLOW, Answer, Value
 from gstack.contracts.check import WAIVED, evaluate
-from gstack.contracts.hook import read_events
+from gstack.contracts.hook import MAX_BYTES, read_events
 from gstack.contracts.records import DONE, change_run, find_run, read_record, records_dir
 from gstack.contracts.runs import (
     Names,
@@ -55,7 +55,7 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Patience") 
     if session is None:
         return _trouble(ctx, records_dir(ctx.root), "the session's id can't be a file name")
     stop = _Stop(ctx, session)
-    run = stop.run_of(events)
+    run = stop.run_of(events) or stop.earlier_run()
     if run is None:
         return ALLOW
     stop.remember_load(run)
@@ -107,6 +107,12 @@ class _Stop:
         """The run to judge, with the payload's final text."""
         run = last_run(events, self.index.contracts, self.names)
         return with_final_text(run, self.event.last_assistant_text) if run else None
+
+    def earlier_run(self) -> "Run | None":
+        """The run to judge where the load that the host found is of another skill that goes by the same bare name (a
+        plugin's and a personal one)."""
+        events = self.ctx.host.read_transcript(self.event.transcript_path or "", max_bytes=MAX_BYTES)
+        return self.run_of(events)
 
     def remember_load(self, run: "Run") -> None:
         """Tell the session's record which skill was loaded, after the answer."""

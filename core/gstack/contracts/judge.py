@@ -61,6 +61,16 @@ class Bench:
             return f"install the distribution of {name.split('.')[0]} that has it"
         return f"this installation has {', '.join(sorted(self.kinds)) or 'none'}; names of outside kinds have a prefix"
 
+    def transcripts(self) -> list[str]:
+        """The transcripts of every installed host on this machine, each host's newest first."""
+        found: list[str] = []
+        for host in self.hosts:
+            try:
+                found += isolated(host.id, lambda host=host: list(host.transcripts(self.env)), limit=60.0)
+            except PluginFailed as failed:
+                self.problems.append(f"{host.id}: its transcripts can't be listed: {failed.what}")
+        return found
+
     @staticmethod
     def call(owner: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Call a kind's method in its own failure domain. Raises PluginFailed."""

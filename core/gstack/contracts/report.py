@@ -187,9 +187,8 @@ class Judge:
             return recorded
         if self._places is None:
             self._places = {}
-            for host in self.bench.hosts:
-                for path in host.transcripts(self.bench.env):
-                    self._places.setdefault(os.path.basename(path), path)
+            for path in self.bench.transcripts():
+                self._places.setdefault(os.path.basename(path), path)
         return next((path for name, path in self._places.items() if session in name), None)
 
     def _judge(self, row: Row, path: str, declared: Declared) -> None:
