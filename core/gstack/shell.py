@@ -6,11 +6,6 @@ text, time linear in its length, nothing is ever raised: text that no shell woul
 command) is still split into something plausible.
 """
 
-_ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-#: What an ANSI-C quote's numbers look like: letter to (digits allowed, base).
-_ANSI_NUMBERS = {"x": (2, 16), "u": (4, 16), "U": (8, 16)}
-_HEX = "0123456789abcdefABCDEF"
-
 
 class Word:
     """One word after quote removal.
@@ -94,49 +89,6 @@ def commands(text: str) -> "list[Command]":
     return Reader(text).read()
 
 
-def ansi_text(text: str, place: int) -> "tuple[str, int]":
-    """The text of an ANSI-C quote (``$'...'``) from the character after its opening quote on, and where it ends."""
-    pieces = []
-    size = len(text)
-    while place < size and text[place] != "'":
-        if text[place] != "\\" or place + 1 >= size:
-            pieces.append(text[place])
-            place += 1
-            continue
-        letter = text[place + 1]
-        place += 2
-        if letter in _ANSI:
-            pieces.append(_ANSI[letter])
-        elif letter in _ANSI_NUMBERS:
-            piece, place = _number(text, place, *_ANSI_NUMBERS[letter], "\\" + letter)
-            pieces.append(piece)
-        elif letter in "01234567":
-            piece, place = _number(text, place - 1, 3, 8, "")
-            pieces.append(piece)
-        else:
-            pieces.append(letter if letter in "\\'\"?" else "\\" + letter)
-    return "".join(pieces), place + 1
-
-
-def heredoc_delimiter(text: str, place: int) -> "tuple[str, int]":
-    """The delimiter of a heredoc, without its quotes, and where it ends."""
-    size = len(text)
-    while place < size and text[place] in " \t":
-        place += 1
-    pieces = []
-    while place < size and text[place] not in " \t\r\n;&|()<>":
-        char = text[place]
-        if char in "'\"":
-            end = text.find(char, place + 1)
-            end = size if end < 0 else end
-            pieces.append(text[place + 1 : end])
-            place = end
-        elif char != "\\":
-            pieces.append(char)
-        place += 1
-    return "".join(pieces), min(place, size)
-
-
 def is_assignment(head: str) -> bool:
     """Whether a word starts ``NAME=``, ``NAME+=`` or ``NAME[x]=`` before any quote."""
     name, equals, _ = head.partition("=")
@@ -146,15 +98,3 @@ def is_assignment(head: str) -> bool:
     if name.endswith("]"):
         name = name.partition("[")[0]
     return name.isidentifier() and name.isascii()
-
-
-def _number(text: str, place: int, most: int, base: int, otherwise: str) -> "tuple[str, int]":
-    """The character whose number starts at ``place``, and where it ends; ``otherwise`` when there is no digit."""
-    digits = _HEX[:base] if base == 8 else _HEX
-    end = place
-    while end < len(text) and end < place + most and text[end] in digits:
-        end += 1
-    if end == place:
-        return otherwise, place
-    code = int(text[place:end], base)
-    return (chr(code) if code <= 0x10FFFF else "�"), end

@@ -3,15 +3,8 @@
 Hot and hand-written for the same reasons as :mod:`gstack.shell`.
 """
 
-from gstack.shell import Command, Word, ansi_text, heredoc_delimiter, is_assignment
-
-#: Reserved words that stand before a command or end a compound one; they are no command themselves.
-KEYWORDS = frozenset(
-    (
-        *("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case", "esac"),
-        *("function", "coproc", "{", "}", "!"),
-    )
-)
+from gstack.shell import Command
+from gstack.shell_words import Frame, Words, heredoc_delimiter
 
 _PLAIN_STOP = frozenset(" \t\r\n\\'\"$`;&|()<>")
 _DOUBLE_STOP = frozenset('"\\$`')
@@ -24,146 +17,37 @@ _HOLE = "$()"
 MAX_DEPTH = 100
 
 
-class _Frame:
-    """One command list that is being read: the whole text, a subshell, a substitution."""
-
-    __slots__ = (
-        "cases", "close", "command", "conditional", "dead", "depth", "escaped", "head", "in_word", "inner", "modes",
-        "nested", "pattern", "pieces", "redirect", "skip_word", "start", "tail",
-    )  # fmt: skip
-
-    def __init__(self, close: str = "", *, inner: bool = False, dead: bool = False) -> None:
-        self.close = close  # what ends it: ")" or "`"
-        self.inner = inner
-        self.dead = dead  # its words are no commands (an array, a pattern)
-        self.command = Command(inner=inner)
-        self.modes: list[str] = []  # open quotes and braces: '"', "{", "a" (arithmetic)
-        self.depth = 0  # of parentheses in arithmetic
-        self.cases = 0  # open case statements
-        self.pattern = False  # between "in" or ";;" and ")"
-        self.conditional = False  # inside [[ ]]
-        self.skip_word = False  # the next word is a function's name
-        self.redirect = ""  # the operator whose target comes next
-        self.tail: Command | None = None  # the last command of a subshell that just closed
-        self.pieces: list[str] = []
-        self.in_word = False
-        self.start = 0
-        self.head: str | None = None  # what stood before the word's first quote
-        self.escaped = False
-        self.nested = False
-
-
-class Reader:
+class Reader(Words):
     """Reads one text; :meth:`read` once."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.place = 0
+        super().__init__(text)
         self.found: list[Command] = []
-        self.frame = _Frame()
-        self.outer: list[_Frame] = []
+        self.outer: list[Frame] = []
         self.ticks = 0  # open backtick frames
         self.heredocs: list[tuple[Command, str, bool]] = []
-        self.conditional_end = 0  # where the next "]]" is known to be, -1 for nowhere
 
     def read(self) -> "list[Command]":
         """The simple commands of the text, in the order in which they end."""
         size = len(self.text)
         while self.place < size:
-            modes = self.frame.modes
-            if not modes:
-                self._plain()
+            modes, char = self.frame.modes, self.text[self.place]
+            if char == "$":
+                self._dollar()
+            elif char == "`":
+                self._tick()
+            elif not modes:
+                self._plain(char)
             elif modes[-1] == '"':
-                self._double()
+                self._double(char)
             elif modes[-1] == "{":
-                self._brace()
+                self._brace(char)
             else:
-                self._arithmetic()
+                self._arithmetic(char)
         while self.outer:
             self._pop()
         self._end_command("")
         return self.found
-
-    # ------------------------------------------------------------------------------------ words and commands
-
-    def _add(self, piece: str) -> None:
-        frame = self.frame
-        if not frame.in_word:
-            frame.in_word = True
-            frame.start = self.place
-        frame.pieces.append(piece)
-
-    def _quote(self) -> None:
-        """The word in progress has a quoted part from here on."""
-        frame = self.frame
-        if frame.head is None:
-            frame.head = "".join(frame.pieces)
-        if not frame.in_word:
-            frame.in_word = True
-            frame.start = self.place
-
-    def _run_to(self, stop: "frozenset[str]") -> None:
-        """Add everything up to the next character of ``stop`` to the word."""
-        text, start, size = self.text, self.place, len(self.text)
-        end = start
-        while end < size and text[end] not in stop:
-            end += 1
-        self._add(text[start:end])
-        self.place = end
-
-    def _end_word(self) -> None:
-        frame = self.frame
-        if not frame.in_word:
-            return
-        text = "".join(frame.pieces)
-        raw = self.text[frame.start : self.place] if frame.escaped and not frame.nested else None
-        word, head = Word(text, frame.head is not None, raw), frame.head
-        frame.pieces = []
-        frame.in_word = frame.escaped = frame.nested = False
-        frame.head = None
-        command = frame.command
-        if frame.redirect:
-            if frame.redirect in ("<", "<>", "<<<"):
-                command.stdin = text if frame.redirect == "<<<" else ""
-            frame.redirect = ""
-        elif frame.pattern:
-            if text == "esac" and not word.quoted:
-                frame.pattern = False
-                frame.cases -= 1
-                command.keywords.append(text)
-        elif frame.skip_word:
-            frame.skip_word = False
-        elif not command.words:
-            self._first_word(word, text if head is None else head)
-        else:
-            command.words.append(word)
-            if frame.conditional:
-                frame.conditional = text != "]]"
-            elif text == "in" and len(command.words) == 3 and command.words[0].text == "case":
-                frame.cases += 1
-                frame.pattern = True
-                command.words = []
-
-    def _first_word(self, word: Word, head: str) -> None:
-        """A word where a command's name is expected; ``head`` is its part before any quote."""
-        frame = self.frame
-        command = frame.command
-        if is_assignment(head):
-            command.env.append(word.text)
-            return
-        if not word.quoted and word.text in KEYWORDS and not command.env:
-            command.keywords.append(word.text)
-            if word.text == "function":
-                frame.skip_word = True
-            if word.text == "esac" and frame.cases:
-                frame.cases -= 1
-            if word.text not in ("for", "case", "select"):
-                return
-        command.words.append(word)
-        if word.text == "[[" and not word.quoted:
-            if 0 <= self.conditional_end < self.place:
-                self.conditional_end = self.text.find("]]", self.place)
-            frame.conditional = self.conditional_end >= 0
 
     def _end_command(self, separator: str) -> None:
         self._end_word()
@@ -182,7 +66,7 @@ class Reader:
             frame.tail.after = separator
             frame.tail = None
 
-    def _push(self, frame: _Frame) -> None:
+    def _push(self, frame: Frame) -> None:
         if len(self.outer) >= MAX_DEPTH:
             return
         if self.frame.dead and not frame.inner:
@@ -203,9 +87,8 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------------- modes
 
-    def _plain(self) -> None:
-        text, frame = self.text, self.frame
-        char = text[self.place]
+    def _plain(self, char: str) -> None:
+        frame = self.frame
         if char in " \t\r":
             self._end_word()
             self.place += 1
@@ -222,10 +105,6 @@ class Reader:
             self._quote()
             frame.modes.append('"')
             self.place += 1
-        elif char == "$":
-            self._dollar()
-        elif char == "`":
-            self._tick()
         elif char in _PLAIN_STOP:
             self._operator(char)
         else:
@@ -247,8 +126,7 @@ class Reader:
         else:
             self._separator(char)
 
-    def _double(self) -> None:
-        char = self.text[self.place]
+    def _double(self, char: str) -> None:
         if char == '"':
             self.frame.modes.pop()
             self.place += 1
@@ -257,16 +135,12 @@ class Reader:
             if after != "\n":
                 self._add(after if after in '$`"\\' else "\\" + after)
             self.place += 2
-        elif char == "$":
-            self._dollar()
-        elif char == "`":
-            self._tick()
         else:
             self._run_to(_DOUBLE_STOP)
 
-    def _brace(self) -> None:
+    def _brace(self, char: str) -> None:
         """Inside ``${``, whose text stays in the word."""
-        char, modes = self.text[self.place], self.frame.modes
+        modes = self.frame.modes
         if char == "}":
             modes.pop()
             self._add("}")
@@ -279,24 +153,16 @@ class Reader:
         elif char == "\\":
             self._add(self.text[self.place + 1 : self.place + 2])
             self.place += 2
-        elif char == "$":
-            self._dollar()
-        elif char == "`":
-            self._tick()
         elif char == "'":
             self._add(char)
             self.place += 1
         else:
             self._run_to(_BRACE_STOP)
 
-    def _arithmetic(self) -> None:
+    def _arithmetic(self, char: str) -> None:
         """Inside ``$((`` or ``((``, where nothing but substitutions matters."""
-        char, frame = self.text[self.place], self.frame
-        if char == "$":
-            self._dollar()
-        elif char == "`":
-            self._tick()
-        elif char == "\\":
+        frame = self.frame
+        if char == "\\":
             self.place += 2
         elif char in _ARITH_STOP:
             if char in "()":
@@ -307,29 +173,7 @@ class Reader:
         else:
             self._run_to(_ARITH_STOP)
 
-    # ------------------------------------------------------------------------------------ quotes, substitutions
-
-    def _backslash(self) -> None:
-        after = self.text[self.place + 1 : self.place + 2]
-        if after == "\n" or self.text.startswith("\\\r\n", self.place):
-            self.place += 2 if after == "\n" else 3
-            return
-        self._quote()
-        self.frame.escaped = True
-        self._add(after)
-        self.place += 2
-
-    def _single(self) -> None:
-        end = self.text.find("'", self.place + 1)
-        end = len(self.text) if end < 0 else end
-        self._add(self.text[self.place + 1 : end])
-        self.place = end + 1
-
-    def _ansi(self) -> None:
-        """``$'...'``, from the quote on."""
-        piece, end = ansi_text(self.text, self.place + 1)
-        self._add(piece)
-        self.place = end
+    # ------------------------------------------------------------------------------------------ substitutions
 
     def _dollar(self) -> None:
         text, frame = self.text, self.frame
@@ -341,7 +185,7 @@ class Reader:
             self._add(_HOLE)
             frame.nested = True
             self.place += 2
-            self._push(_Frame(")", inner=True))
+            self._push(Frame(")", inner=True))
         elif after == "{":
             self._add("${")
             frame.modes.append("{")
@@ -369,7 +213,7 @@ class Reader:
         else:
             self._add(_HOLE)
             self.frame.nested = True
-            self._push(_Frame("`", inner=True))
+            self._push(Frame("`", inner=True))
         self.place += 1
 
     # ---------------------------------------------------------------------------------------------- operators
@@ -385,7 +229,7 @@ class Reader:
             self._add(_HOLE)
             frame.nested = True
             self.place += 1
-            self._push(_Frame(")", inner=frame.inner, dead=True))
+            self._push(Frame(")", inner=frame.inner, dead=True))
         elif not command.words and self.text.startswith("((", self.place):
             self._start_arithmetic(2)
         elif self.text.startswith("()", self.place) and len(command.words) == 1:
@@ -394,7 +238,7 @@ class Reader:
             self.place += 2
         else:
             self.place += 1
-            self._push(_Frame(")", inner=frame.inner or bool(command.words)))
+            self._push(Frame(")", inner=frame.inner or bool(command.words)))
 
     def _close(self) -> None:
         frame = self.frame
@@ -442,7 +286,7 @@ class Reader:
             self._add("<()")
             frame.nested = True
             self.place += 2
-            self._push(_Frame(")", inner=True))
+            self._push(Frame(")", inner=True))
         else:
             start = self.place
             while self.place < len(text) and self.place < start + 3 and text[self.place] in "<>&|":

@@ -5,6 +5,7 @@ Hot: the stop hook judges with it, so builtins only.
 
 from gstack.shell import Command, Word, commands, is_assignment
 from gstack_plugins.check_after_last_edit import table
+from gstack_plugins.check_after_last_edit.names import says_script, says_target
 from gstack_plugins.check_after_last_edit.wrappers import WRAPPERS
 
 TYPE_CHECKING = False
@@ -14,41 +15,17 @@ if TYPE_CHECKING:
 #: Program texts in each other (``sh -c "sh -c ..."``) and wrappers of one command that are looked into.
 _MAX_PROGRAMS, _MAX_WRAPPERS = 50, 12
 _URL_STARTS = ("$", "localhost", "127.", "0.0.0.0", "[::1]", ":")  # noqa: S104 - what a URL may start with
-_SCRIPT_ENDINGS = (
-    *(
-        ".sh",
-        ".bash",
-        ".zsh",
-        ".py",
-        ".rb",
-        ".pl",
-        ".js",
-        ".mjs",
-        ".cjs",
-        ".ts",
-        ".mts",
-        ".ps1",
-        ".bat",
-        ".cmd",
-        ".exe",
-    ),
-    *(".php", ".lua", ".r"),
-)
 
-_RULES: "dict[str, tuple[frozenset[str], dict[str, str]]]" = {}
-for _row in WRAPPERS.strip().splitlines():
-    _name, _, _rest = _row.partition(" = ")
-    _rules, _, _options = _rest.partition("|")
-    _pairs = [option.partition(":") for option in _options.split()]
-    _RULES[_name.strip()] = (frozenset(_rules.split()), {option: use for option, _, use in _pairs})
+#: Each wrapper's rules and options, as written in the table.
+_RULES = {name: rest for name, _, rest in [row.strip().partition(" = ") for row in WRAPPERS.strip().splitlines()]}
+_TOOLS = {*table.VERBS, *table.NEEDS_FLAG, *table.ALIASES.values(), *table.TARGETS}
 
 #: The beginnings of every name of several words: after one of these the next word may belong to the name.
-_PREFIXES = {
-    " ".join(name.split()[:length])
-    for names in (_RULES, table.ALIASES, table.VERBS, table.NEEDS_FLAG)
-    for name in names
-    for length in range(1, len(name.split()))
-} | {"docker"}
+_PREFIXES: set[str] = set()
+for _name in (*_RULES, *table.ALIASES, *table.ALIASES.values(), *table.VERBS, *table.NEEDS_FLAG):
+    while " " in _name:
+        _name = _name.rpartition(" ")[0]
+        _PREFIXES.add(_name)
 
 
 def runs_check(text: str) -> bool:
@@ -102,9 +79,6 @@ def _tool(words: "list[Word]") -> "tuple[str, list[Word]]":
     return name, rest
 
 
-_TOOLS = {*table.VERBS, *table.NEEDS_FLAG, *table.ALIASES.values(), *table.TARGETS}
-
-
 def _valued(name: str) -> "frozenset[str]":
     return table.TOOL_VALUES.get(name, frozenset())
 
@@ -138,7 +112,9 @@ def _after(words: "list[Word]", options: "Sequence[str]") -> "list[Word]":
 
 def _unwrap(name: str, words: "list[Word]", programs: "list[str]") -> "tuple[bool, list[Word]]":
     """What the wrapper ``name`` runs: True when that is known to count, else the words of the command."""
-    rules, options = _RULES[name]
+    said, _, valued = _RULES[name].partition("|")
+    rules = frozenset(said.split())
+    options = {option: use for option, _, use in [one.partition(":") for one in valued.split()]}
     place = 0
     while place < len(words):
         text = words[place].text
@@ -171,7 +147,7 @@ def _unwrapped(rules: "frozenset[str]", words: "list[Word]", programs: "list[str
         words = words[texts.index("--") + 1 :] if "--" in texts else words[1:]
     if "1" in rules:
         if "service" in rules and len(words) == 1:
-            return _says_target(words[0].text), []
+            return says_target(words[0].text), []
         words = words[1:]
         words = words[1:] if words and words[0].text == "--" else words
     if "text" in rules:
@@ -180,7 +156,7 @@ def _unwrapped(rules: "frozenset[str]", words: "list[Word]", programs: "list[str
     if "each" in rules:
         programs.extend([word.text for word in words if not word.text.startswith("-")])
         return False, []
-    if words and "names" in rules and not words[0].text.startswith("-") and _says_target(words[0].text):
+    if words and "names" in rules and not words[0].text.startswith("-") and says_target(words[0].text):
         return not _is_probe("", words[1:]), words
     if words and "python" in rules and (words[0].text == "-" or words[0].text.endswith(".py")):
         return False, [Word("python"), *words]
@@ -196,7 +172,7 @@ def _tool_counts(name: str, first: Word, args: "list[Word]", command: Command, p
     if name in table.SHELLS:
         return _shell_counts(name, args, command, programs)
     if name in (".", "source"):
-        return bool(args) and _says_script(args[0].text)
+        return bool(args) and says_script(args[0].text)
     if _is_probe(name, args):
         return False
     if name in table.FETCHERS:
@@ -213,7 +189,7 @@ def _tool_counts(name: str, first: Word, args: "list[Word]", command: Command, p
     family = _family(name)
     if family in table.INTERPRETERS:
         return _interpreter_counts(family, args, command)
-    return _is_script(first) and _says_script(first.raw if "\\" in first.raw else first.text)
+    return _is_script(first) and says_script(first.raw if "\\" in first.raw else first.text)
 
 
 def _verb_counts(name: str, args: "list[Word]") -> bool:
@@ -227,10 +203,8 @@ def _verb_counts(name: str, args: "list[Word]") -> bool:
         return True
     if verb in table.SCRIPTS.get(name, frozenset()):
         script = _skip_options(rest[1:], _valued(name))
-        return bool(script) and (
-            _says_target(script[0].text) or (name in table.FILES_ONLY and _is_file(script[0].text))
-        )
-    return name in table.DIRECT and not rest[0].quoted and _says_target(verb)
+        return bool(script) and (says_target(script[0].text) or (name in table.FILES_ONLY and _is_file(script[0].text)))
+    return name in table.DIRECT and not rest[0].quoted and says_target(verb)
 
 
 def _has_target(name: str, args: "list[Word]") -> bool:
@@ -241,11 +215,11 @@ def _has_target(name: str, args: "list[Word]") -> bool:
         rest = _skip_options(rest, valued)
         if not rest:
             break
-        if not is_assignment(rest[0].text) and _says_target(rest[0].text.split(" ")[0]):
+        if not is_assignment(rest[0].text) and says_target(rest[0].text.split(" ")[0]):
             return True
         rest = rest[1:]
     named = [word.text.partition("=") for word in args]
-    return any(option in ("-t", "--target", "--targets") and _says_target(value) for option, _, value in named)
+    return any(option in ("-t", "--target", "--targets") and says_target(value) for option, _, value in named)
 
 
 def _is_probe(name: str, args: "list[Word]") -> bool:
@@ -380,14 +354,11 @@ def _shell_counts(name: str, args: "list[Word]", command: Command, programs: "li
         if lower in ("-o", "+o", "-executionpolicy", "-ex", "--rcfile", "--init-file"):
             place += 1
         elif not text.startswith(("-", "+")):
-            return _says_script(text) and not _is_probe("", args[place + 1 :])
+            return says_script(text) and not _is_probe("", args[place + 1 :])
         place += 1
     if command.stdin:
         programs.append(command.stdin)
     return False
-
-
-# ------------------------------------------------------------------------------------------------- names
 
 
 def _is_script(word: Word) -> bool:
@@ -395,46 +366,3 @@ def _is_script(word: Word) -> bool:
     if not word.text or word.program in table.NOT_SCRIPTS or word.text in table.NOT_SCRIPTS:
         return False
     return "/" in word.text or "\\" in word.raw or all(char.isalnum() or char in "-_." for char in word.text)
-
-
-def _says_script(path: str) -> bool:
-    """Whether a script's name says test, spec, repro, check, verify or lint."""
-    folder, _, base = path.replace("\\", "/").rpartition("/")
-    for ending in _SCRIPT_ENDINGS:
-        if base.lower().endswith(ending):
-            base = base[: -len(ending)]
-            break
-    parts = _parts(base)
-    if _says_check(parts, table.CHECK_WORDS):
-        return True
-    return folder.rpartition("/")[2].lower() in table.TEST_FOLDERS and bool(parts) and parts[0] in table.RUN_WORDS
-
-
-def _says_target(name: str) -> bool:
-    """Whether the name of a package script or a target says test or check, or is a tool's that does."""
-    if name.lower() in table.RUNNERS:
-        return True
-    return _says_check(_parts(name), table.CHECK_WORDS | table.TARGET_WORDS | table.RUNNERS)
-
-
-def _says_check(parts: "list[str]", words: "frozenset[str]") -> bool:
-    if not parts or (parts[0] in table.NOT_FIRST and "and" not in parts):
-        return False
-    if len(parts) > 1 and parts[-1] in table.NOT_AFTER_TEST and parts[-2] in ("test", "tests", "spec", "specs"):
-        parts = parts[:-2]
-    return any(part in words or (part.endswith(table.CHECK_ENDINGS) and part not in table.LOOKALIKES) for part in parts)
-
-
-def _parts(name: str) -> "list[str]":
-    """The words of a name: ``run-unitTests`` is run, unit, tests."""
-    pieces = []
-    lower = False
-    for char in name:
-        if not char.isalnum():
-            pieces.append(" ")
-        elif char.isupper() and lower:
-            pieces.append(" " + char)
-        else:
-            pieces.append(char)
-        lower = char.islower()
-    return "".join(pieces).lower().split()

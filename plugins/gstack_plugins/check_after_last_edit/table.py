@@ -261,6 +261,8 @@ NOT_AFTER_TEST = _set("""
 NOT_SCRIPTS = _set(
     "test [ [[ test-path test-connection test-netconnection test-json test-wsman /bin/test /usr/bin/test"
 )
+#: Endings that a script's name is read without.
+SCRIPT_ENDINGS = tuple(_set(".sh .bash .zsh .py .rb .pl .js .mjs .cjs .ts .mts .ps1 .bat .cmd .exe .php .lua .r"))
 #: Folders whose scripts called run or all are tests, and these names.
 TEST_FOLDERS = _set("test tests spec specs e2e")
 RUN_WORDS = _set("run all main runner")
