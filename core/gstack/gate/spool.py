@@ -232,7 +232,7 @@ def _note(root: str, problem: str) -> None:
 def _held(root: str) -> Iterator[None]:
     """Hold the spool's lock. Raises StateError when it stays busy, and for every OSError inside."""
     try:
-        with spool_lock(root, timeout=10.0) as lock:
+        with spool_lock(root, timeout=2.0) as lock:
             if not lock.held:
                 raise StateError(f"the audit spool is busy: another process holds {lock.path}")
             yield
