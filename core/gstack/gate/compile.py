@@ -10,7 +10,7 @@ from typing import Any
 
 from gstack.gate.bundle import Bundle, verify_installed
 from gstack.gate.decision import BLOCK, OVERRIDABLE, RANK, strength
-from gstack.gate.index import MAGIC, bucket_of, bundle_path, identity, index_path, trust_path
+from gstack.gate.index import END, MAGIC, bucket_of, bundle_path, identity, index_path, trust_path
 from gstack.gate.names import last_segment, namespace
 from gstack.gate.policies import Policy, Rule, is_conditional
 from gstack.gate.rules import Rulebook
@@ -193,8 +193,8 @@ def compile_body(book: Rulebook) -> tuple[bytes, dict[str, Any]]:
     for number, records in filed.items():
         offset, length = body.add(records)
         directory[8 * number : 8 * number + 8] = offset.to_bytes(4, "little") + length.to_bytes(4, "little")
-    header["body"] = body.end
-    return b"".join([bytes(directory), *body.parts]), header
+    header["body"] = body.end + len(END)
+    return b"".join([bytes(directory), *body.parts, END]), header
 
 
 def _keys(book: Rulebook) -> tuple[dict[str, list[str]], set[str], dict[str, list[Policy]]]:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 MAGIC = b"gstack-gate-index 1\n"
 
+#: What the file ends with: a tail that a crash left as zeros is seen at once.
+END = b"\ngstack-gate-index ends here\n"
+
+#: What reading a damaged index raises.
+DAMAGED = (ValueError, EOFError, TypeError, KeyError, IndexError)
+
 #: How much of the file is read first; headers rarely are longer.
 _FIRST = 4096
 
@@ -90,6 +96,11 @@ class Index:
     def size(self) -> int:
         """How many bytes the whole index must have."""
         return self._base + int(self.header["body"])
+
+    @property
+    def whole(self) -> bool:
+        """Whether the file's end is there."""
+        return self._read(self.size - len(END), len(END)) == END
 
     def close(self) -> None:
         """Close the file."""
@@ -227,6 +238,21 @@ def load(root: str) -> "Index | Fresh":
     return index
 
 
+def reload(root: str) -> "Fresh":
+    """The bundle itself, freshly verified, in place of an index that turned out to be damaged. Raises BundleError."""
+    global _open
+    key = _open[1] if _open is not None and _open[0] == root else None
+    _forget()
+    fresh = verified(root)
+    _open = (root, key, fresh)
+    return fresh
+
+
+def verified(root: str) -> "Fresh":
+    """The bundle itself, freshly verified, with every rule, whatever the index is like. Raises BundleError."""
+    return _fresh(root, unsafe(root))
+
+
 def _fresh(root: str, danger: str) -> "Fresh":
     from gstack.gate.compile import Fresh
 
@@ -277,11 +303,11 @@ def _stored(root: str, key: "tuple[Any, ...]") -> "Index | None":
         if not _foreign(status):
             index = Index(fd)
             header = index.header
-            if (header["bundle"], header["trust"]) == key and index.size == status.st_size:
+            if (header["bundle"], header["trust"]) == key and index.size == status.st_size and index.whole:
                 newest = max(key[0][3:] + key[1][3:])
                 if newest + header["window"] <= header["confirmed"]:
                     return index
-    except (OSError, ValueError, EOFError, TypeError, KeyError):
+    except (OSError, *DAMAGED):
         pass
     sys_os.close(fd)
     return None

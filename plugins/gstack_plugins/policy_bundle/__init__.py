@@ -6,7 +6,7 @@ whole, freshly verified bundle instead, by the same code that compiled the index
 
 from gstack.api import hookimpl
 from gstack.gate.decision import decide_from
-from gstack.gate.index import load
+from gstack.gate.index import DAMAGED, load, reload, verified
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ class PolicyBundle:
         """What the bundle says; None for a name that is none. Raises BundleError when there is no usable bundle."""
         source: Source = load(context.state_root)
         if context.explain:
-            from gstack.gate.bundle import verify_installed
-            from gstack.gate.rules import Rulebook
-
-            source = Rulebook(verify_installed(context.state_root).payload)
-        return decide_from(source, invocation, context)
+            source = verified(context.state_root)
+        try:
+            return decide_from(source, invocation, context)
+        except DAMAGED:
+            # a damaged index must not open the gate; the bundle itself is verified and asked instead
+            return decide_from(reload(context.state_root), invocation, context)
 
 
 @hookimpl
