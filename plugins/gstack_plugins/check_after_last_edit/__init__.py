@@ -92,8 +92,7 @@ def _of(edit: "ToolCall", run: "Run") -> str:
 def _passed(found: "Call", run: "Run") -> Verdict:
     """Whether the last check succeeded, as far as the host says."""
     _, call, result = found
-    command = " ".join((call.command or "").split())
-    shown = command if len(command) <= 60 else command[:57] + "..."
+    shown = _shown(call.command or "")
     if call.background:
         # its first result only says that it was launched; a host may report the end as a second one
         results = [event for event in run.events if event.type == "result" and event.ref and event.ref == call.id]
@@ -102,3 +101,11 @@ def _passed(found: "Call", run: "Run") -> Verdict:
     if result is None or result.ok is None:
         return Verdict(CANNOT_TELL, f"the host doesn't say whether the last check passed: {shown}")
     return Verdict(MET) if result.ok else Verdict(MISSING, f"the last check failed: {shown}")
+
+
+def _shown(text: str) -> str:
+    """What a command line runs, in two words: no more, since its arguments and assignments may hold secrets."""
+    from gstack.shell import commands
+
+    named = [command.texts for command in commands(text) if command.words and command.words[0].text != "cd"]
+    return " ".join(named[0][:2])[:60] if named else "the command"
