@@ -94,16 +94,14 @@ def main(
     arguments: "Sequence[str]",
     recorded_root: "str | None",
     paths: "Sequence[str]",
-    started: "float | None" = None,
+    code_path: "str | None" = None,
 ) -> None:
     """Run one hook and end the process with exit code 0.
 
-    ``arguments`` are the host's id and, optionally, the event's name as registered; ``recorded_root`` and ``paths``
-    (import folders) are
-    what setup wrote into the launcher.
+    ``arguments`` are the host's id and the event's name as registered; ``recorded_root`` and ``paths`` (import folders)
+    are what setup wrote into the launcher; ``code_path`` is where the loaded code is to be stored (None: nowhere).
     """
-    started = monotonic() if started is None else started
-    run = _Run(recorded_root, paths, started)
+    run = _Run(recorded_root, paths, monotonic())
     out = -1
     try:
         out = _claim_output()
@@ -116,6 +114,8 @@ def main(
         if out >= 0:
             sys_os.close(out)
         run.finish()
+        if code_path and run.context is not None:
+            run.keep_code(code_path)
     except BaseException as error:
         run.failed(error)
     sys_os._exit(0)
@@ -199,6 +199,17 @@ class _Run:
                 step()
             except Exception as error:
                 self.failed(error)
+
+    def keep_code(self, path: str) -> None:
+        """Store the code that this run loaded for the next one, if it was the fast road (see :mod:`gstack.boot`)."""
+        if "gstack.snapshot_build" in sys.modules or "gstack.boot" not in sys.modules:
+            return
+        from gstack.boot import store
+
+        try:
+            store(path)
+        except (OSError, SyntaxError, ValueError):
+            return  # a read-only state folder, or gstack is just being replaced: the next hook imports as usual
 
     def failed(self, error: BaseException) -> None:
         """One log line for a failure, if it can be written. Never raises."""

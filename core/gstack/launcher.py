@@ -22,8 +22,8 @@ _CODE = """\
 try:
     import sys
     sys.path += {paths!r}
-    from gstack.hook import main
-    main(sys.argv[1:], {root!r}, {paths!r})
+    from gstack.boot import start
+    start(sys.argv[1:], {root!r}, {paths!r})
 except BaseException:
     pass
 """

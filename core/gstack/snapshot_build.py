@@ -23,9 +23,8 @@ def build_plan(
 ) -> dict[str, Any]:
     """The plan for these import folders, written to its snapshot when the state folder lets it.
 
-    ``limit`` is what looking at one outside plug-in may take, in seconds. A plan that lacks a plug-in only because it
-    was
-    slow this once isn't stored.
+    ``limit`` is what looking at one outside plug-in may take, in seconds. A plan that lacks a plug-in only because
+    it was slow this once, or a built-in (gstack is just being installed over), isn't stored.
     """
     from gstack.plugins import plan_rows, stamped_files, survey
 
@@ -41,7 +40,7 @@ def build_plan(
         "rows": plan_rows(statuses),
         "stamps": [(path, stamp(path)) for path in stamped_files(paths, statuses)],
     }
-    if not any(status.overran for status in statuses):
+    if not any(status.overran or (status.found.builtin and status.state == "failed") for status in statuses):
         _store(plan_path(root), blob)
     return blob
 

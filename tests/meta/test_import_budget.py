@@ -49,6 +49,7 @@ ALLOWED_C = {"_json", "fcntl", "_sha2", "_sha256"}
 ALWAYS = {
     "gstack",
     "gstack.api",
+    "gstack.boot",
     "gstack.config",
     "gstack.hook",
     "gstack.logs",
@@ -91,7 +92,7 @@ def modules_after(box: Sandbox, event: str, payload: dict[str, object]) -> set[s
         "        low.write_all(fd, low.dump_json(names).encode()); real(code)\n"
         "    low.sys_os._exit = _exit\n"
     )
-    spy.write_text(text.replace("    from gstack.hook import main\n", hooked + "    from gstack.hook import main\n"))
+    spy.write_text(text.replace("    from gstack.boot import start\n", hooked + "    from gstack.boot import start\n"))
     spy.chmod(0o700)
     launcher = Path(launcher_path(box.root))
     kept = launcher.read_bytes()
