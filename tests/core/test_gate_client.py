@@ -283,14 +283,16 @@ def test_a_key_that_no_header_can_carry_is_refused_without_being_quoted(key):
     assert check_key(f" {SECRET}\n") == SECRET
 
 
+BASE = Client(Credentials("http://localhost/base", "acme"))
+
+
 @given(st.text(max_size=50), st.text(max_size=20))
 def test_no_path_leaves_the_base(path, relative_to):
-    with Client(Credentials("https://host.example/base", "acme")) as client:
-        try:
-            found = client.url(path, relative_to=relative_to)
-        except FetchError:
-            return
-        assert found.startswith("https://host.example/base/")
+    try:
+        found = BASE.url(path, relative_to=relative_to)
+    except FetchError:
+        return
+    assert found.startswith("http://localhost/base/")
 
 
 def test_a_segment_stays_one():
