@@ -12,6 +12,7 @@ from typing import Any
 from gstack.sandbox import Reply, Sandbox
 from gstack.setup import compile_hot
 from gstack.snapshot import RACY_NS
+from gstack.testing.transcript import Transcript
 
 #: What is typed in the demo, and why it is interesting.
 PROMPTS = (
@@ -84,13 +85,9 @@ def _reason(box: Sandbox) -> str:
 
 def _contracts(box: Sandbox) -> Iterator[Step]:
     """A skill is loaded, a file edited, and the agent wants to stop; then it does what was missing."""
-    path = os.path.join(box.folder, "transcript.jsonl")
-    session = _Session(path)
-    session.load("investigate")
-    session.edit("src/auth.py")
-    final = "Fixed: the null check was missing."
-    session.say(final)
-    reply = _stop(box, path, final, active=False)
+    session = Transcript(os.path.join(box.folder, "transcript.jsonl"), session="demo-contract", cwd=box.work)
+    session.load("investigate").edit("src/auth.py").say("Fixed: the null check was missing.")
+    reply = box.run("Stop", session.stop())
     yield Step(
         "contracts",
         "stop after an edit, without report or test",
@@ -98,27 +95,12 @@ def _contracts(box: Sandbox) -> Iterator[Step]:
         "held once, with what is missing",
         reply.seconds,
     )
-    session.feedback(_reason_of(reply))
-    session.shell("pytest -q")
     report = "DEBUG REPORT\nSymptom: login fails\nRoot cause: a missing null check\nFix: src/auth.py\n"
     report += "Evidence: 12 tests pass"
-    session.say(report)
-    reply = _stop(box, path, report, active=True)
+    session.feedback(_reason_of(reply)).shell("pytest -q", "12 passed").say(report)
+    reply = box.run("Stop", session.stop(active=True))
     outcome = _reason_of(reply) or f"the stop goes through ({_outcome(box)})"
     yield Step("contracts", "stop after the test and the report", outcome, "everything is there", reply.seconds)
-
-
-def _stop(box: Sandbox, path: str, final: str, *, active: bool) -> Reply:
-    payload = {
-        "session_id": "demo-contract",
-        "hook_event_name": "Stop",
-        "transcript_path": path,
-        "cwd": box.work,
-        "stop_hook_active": active,
-        "last_assistant_message": final,
-        "background_tasks": [],
-    }
-    return box.run("Stop", payload)
 
 
 def _reason_of(reply: Reply) -> str:
@@ -131,48 +113,6 @@ def _outcome(box: Sandbox) -> str:
             return str(json.load(file)["runs"][-1]["outcome"])
     except (OSError, ValueError, KeyError, IndexError):
         return "no record"
-
-
-class _Session:
-    """Writes the few transcript records that the demo's session would have."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.count = 0
-
-    def _write(self, kind: str, content: Any, **more: Any) -> None:
-        self.count += 1
-        record = {
-            "type": kind,
-            "uuid": f"demo-{self.count}",
-            "sessionId": "demo-contract",
-            "isSidechain": False,
-            "message": {"role": kind, "id": f"msg-{self.count}", "content": content},
-            **more,
-        }
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-
-    def _call(self, name: str, given: dict[str, Any], result: Any) -> None:
-        key = f"toolu-{self.count}"
-        self._write("assistant", [{"type": "tool_use", "id": key, "name": name, "input": given}])
-        block = {"type": "tool_result", "tool_use_id": key, "content": str(result)}
-        self._write("user", [block], toolUseResult=result)
-
-    def load(self, skill: str) -> None:
-        self._call("Skill", {"skill": skill}, {"success": True, "commandName": skill})
-
-    def edit(self, path: str) -> None:
-        self._call("Edit", {"file_path": path, "old_string": "a", "new_string": "b"}, {"filePath": path})
-
-    def shell(self, command: str) -> None:
-        self._call("Bash", {"command": command}, {"stdout": "12 passed", "stderr": "", "interrupted": False})
-
-    def say(self, text: str) -> None:
-        self._write("assistant", [{"type": "text", "text": text}])
-
-    def feedback(self, text: str) -> None:
-        self._write("user", f"Stop hook feedback:\n{text}", isMeta=True)
 
 
 def python_line() -> str:

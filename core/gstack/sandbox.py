@@ -8,12 +8,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from gstack.launcher import launcher_path, write_launchers
+from gstack.launcher import import_paths, launcher_path, launcher_text, write_launchers
 from gstack.lowlevel import POSIX
 from gstack.state import write_atomic
 
@@ -48,6 +49,7 @@ class Sandbox:
         for path in (self.home, self.root, self.work):
             os.makedirs(path, mode=0o700, exist_ok=True)
         self.extra: dict[str, str] = {}
+        self._folders: list[str] = []
         write_launchers(self.root)
 
     def __enter__(self) -> "Sandbox":
@@ -63,6 +65,17 @@ class Sandbox:
         env = {name: os.environ[name] for name in _KEPT if name in os.environ}
         env |= {"HOME": self.home, "USERPROFILE": self.home, "GSTACK_STATE_ROOT": self.root}
         return env | self.extra
+
+    def add_import_folder(self, folder: str) -> None:
+        """Let hooks and commands here import from ``folder`` as well, before everything else."""
+        if folder in self._folders:
+            return
+        self._folders.append(folder)
+        self.extra["PYTHONPATH"] = os.pathsep.join(self._folders)
+        if POSIX:  # on Windows the console script reads the variable
+            paths = [os.path.abspath(one) for one in self._folders]
+            paths += [path for path in import_paths() if path not in paths]
+            write_atomic(launcher_path(self.root), os.fsencode(launcher_text(self.root, paths=paths)), mode=0o700)
 
     def configure(self, **values: str) -> None:
         """Write the configuration of the sandbox."""
@@ -91,6 +104,9 @@ class Sandbox:
         command = [launcher_path(self.root), host, event]
         if not POSIX and not os.path.exists(command[0]):
             raise FileNotFoundError(command[0])
+        return self._start(command, data, env, timeout)
+
+    def _start(self, command: list[str], data: bytes, env: Mapping[str, str] | None, timeout: float) -> Reply:
         started = time.perf_counter()
         done = subprocess.run(
             command,
@@ -102,6 +118,10 @@ class Sandbox:
             check=False,
         )
         return Reply(done.stdout, done.stderr, done.returncode, time.perf_counter() - started)
+
+    def cli(self, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 60.0) -> Reply:
+        """Run a ``gstack`` command here, as a person would: ``cli("plugins", "list")``."""
+        return self._start([sys.executable, "-m", "gstack", *arguments], b"", env, timeout)
 
     def log(self, name: str) -> list[str]:
         """The lines of a hook's log, without their time stamps."""
