@@ -254,7 +254,7 @@ def write_and_say(text: str) -> Any:
         ("identity_and_tables", {"events": {"Stop": "stopping"}}, "stopping"),
         ("identity_and_tables", {"capabilities": {}}, "capabilities lack inject"),
         ("other_hosts_payloads_are_not_claimed", {"claims": lambda env, payload: "mine"}, "claims a payload of codex"),
-        ("odd_payloads_raise_nothing", {"decode": lambda payload, env: payload["session_id"] + ""}, "TypeError"),
+        ("odd_payloads_raise_nothing", {"decode": lambda payload, env: payload["cwd"] and None}, "KeyError"),
         ("answers_render", {"render": lambda answer, event: b"{}"}, "an empty answer"),
         ("answers_render", {"render": lambda answer, event: b"oops" if not answer.empty else b""}, "no JSON"),
         ("answers_render", {"render": lambda answer, event: b""}, "inject"),

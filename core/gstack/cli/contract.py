@@ -43,7 +43,7 @@ def check(
     declared = (
         declared_in_file(name, skill_file, bench) if skill_file else installed_skills(bench, os.getcwd()).declared(name)
     )
-    done = check_transcript(transcript, declared, bench)
+    done = check_transcript(transcript, declared, bench, cwd=os.getcwd())
     line = done.block_text(bench) if done.outcome.missing else None
     unclear = done.outcome.unclear
     code, exit_code = (ContractState.code, 3) if unclear else ("SKILL_CONTRACT_UNMET", 1) if line else (_MET, 0)

@@ -104,9 +104,9 @@ class _Stop:
     # ------------------------------------------------------------------------------------- what is judged
 
     def run_of(self, events: "Sequence[Event]") -> "Run | None":
-        """The run to judge, with the payload's final text."""
+        """The run to judge, with the payload's final text and folder."""
         run = last_run(events, self.index.contracts, self.names)
-        return with_final_text(run, self.event.last_assistant_text) if run else None
+        return with_final_text(run, self.event.last_assistant_text, cwd=self.event.cwd) if run else None
 
     def earlier_run(self) -> "Run | None":
         """The run to judge where the load that the host found is of another skill that goes by the same bare name (a

@@ -13,7 +13,7 @@ from gstack.api import Event, Run, Skill
 from gstack.contracts.block_text import block_text, waive_command
 from gstack.contracts.check import Outcome, evaluate
 from gstack.contracts.hook import MAX_BYTES
-from gstack.contracts.runs import Names, last_run
+from gstack.contracts.runs import Names, last_run, with_final_text
 from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contract, reading_note
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
 from gstack.inventory import load_skills
@@ -220,8 +220,9 @@ def declared_in_file(said: str, path: str, bench: Bench) -> Declared:
     return Declared(skill, Names([said], {skill.label: said} if skill.label else {}), bench)
 
 
-def check_transcript(path: str, declared: Declared, bench: Bench) -> Checked:
-    """Judge the last run of a skill in a transcript. A pure function of the file and the contract.
+def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | None = None) -> Checked:
+    """Judge the last run of a skill in a transcript. A pure function of the file and the contract, apart from kinds that
+    are about files, which look in ``cwd`` (None: they can't tell).
 
     Raises ContractState, UnknownShape, NotLoaded (contracts C8).
     """
@@ -233,6 +234,7 @@ def check_transcript(path: str, declared: Declared, bench: Bench) -> Checked:
     run = run_in(events)
     if run is None:
         raise NotLoaded(f"{path}: the transcript never loads {declared.skill}")
+    run = with_final_text(run, None, cwd=cwd)
     return Checked(declared.skill, declared.contract, declared.source, run, judge_run(run, declared, bench))
 
 

@@ -90,11 +90,10 @@ def final_text(events: "Sequence[Event]") -> str:
     return ""
 
 
-def with_final_text(run: Run, text: "str | None") -> Run:
-    """``run`` with the final text that the host's payload has; None: the payload has none."""
-    if text is None:
-        return run
-    return Run(run.skill, run.load_id, run.events, final_text=text, cwd=run.cwd, loaded_at=run.loaded_at)
+def with_final_text(run: Run, text: "str | None", *, cwd: "str | None" = None) -> Run:
+    """``run`` with the final text and the session's folder that the host's payload has; None: the payload has none."""
+    final = run.final_text if text is None else text
+    return Run(run.skill, run.load_id, run.events, final_text=final, cwd=cwd or run.cwd, loaded_at=run.loaded_at)
 
 
 def interrupted(run: Run) -> bool:
