@@ -53,10 +53,11 @@ class Command:
     ``words`` are its name and arguments; ``env`` the assignments before it, redirections are left out; ``stdin`` is
     the text of the heredoc or here-string that feeds it (``""`` for a file, None when nothing does); ``before`` and
     ``after`` are the separators round it (``""`` at the ends; ``&&``, ``||``, ``;``, ``|``, ``&``, a newline);
-    ``inner`` whether it stands in a substitution; ``keywords`` the reserved words in front of it.
+    ``inner`` whether it stands in a substitution, ``ticked`` whether that is one of backticks inside double quotes
+    (which a shell runs, but a model means as Markdown); ``keywords`` the reserved words in front of it.
     """
 
-    __slots__ = ("after", "before", "env", "inner", "keywords", "stdin", "words")
+    __slots__ = ("after", "before", "env", "inner", "keywords", "stdin", "ticked", "words")
 
     def __init__(self, before: str = "", inner: bool = False) -> None:
         self.words: list[Word] = []
@@ -65,6 +66,7 @@ class Command:
         self.before = before
         self.after = ""
         self.inner = inner
+        self.ticked = False
         self.keywords: list[str] = []
 
     def __repr__(self) -> str:

@@ -24,7 +24,8 @@ class Reader(Words):
         super().__init__(text)
         self.found: list[Command] = []
         self.outer: list[Frame] = []
-        self.ticks = 0  # open backtick frames
+        self.ticks = 0  # open backtick frames: none or one
+        self.ticked = False  # that one stands inside double quotes
         self.heredocs: list[tuple[Command, str, bool]] = []
 
     def read(self) -> "list[Command]":
@@ -57,6 +58,7 @@ class Reader(Words):
         frame.conditional = frame.skip_word = False
         if command.words or command.env or command.stdin is not None:
             command.after = separator
+            command.ticked = self.ticks > 0 and self.ticked
             if not frame.dead:
                 self.found.append(command)
             frame.command = Command(separator, frame.inner)
@@ -213,6 +215,7 @@ class Reader(Words):
         else:
             self._add(_HOLE)
             self.frame.nested = True
+            self.ticked = '"' in self.frame.modes
             self._push(Frame("`", inner=True))
         self.place += 1
 

@@ -35,7 +35,7 @@ def runs_check(text: str) -> bool:
         if count >= len(programs):
             return False
         for command in commands(programs[count]):
-            if _counts(command.words, command, programs):
+            if not command.ticked and _counts(command.words, command, programs):
                 return True
     return False
 
@@ -266,11 +266,11 @@ def _interpreter_counts(name: str, args: "list[Word]", command: Command) -> bool
     code = table.CODE_OPTIONS.get(name, frozenset())
     valued = table.INTERPRETER_VALUES.get(name, frozenset())
     letters = {option[1] for option in code if len(option) == 2}
-    if name in table.FILTERS and any(_is_filter_option(word.text) for word in args):
-        return False
     place = 0
     while place < len(args):
         text = args[place].text
+        if name in table.FILTERS and _is_filter_option(text):
+            return False
         if text in code or (_is_cluster(text) and text[-1] in letters):
             return True
         if name in ("python", "pypy") and text.startswith("-") and _is_module_option(text):
