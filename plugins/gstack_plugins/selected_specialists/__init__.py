@@ -118,6 +118,7 @@ def _read_selection(line: str, marker: str) -> "Selection | None":
     start = line.find(parts[0])
     while start >= 0:
         place, numbers = start + len(parts[0]), []
+        end = place
         for part in parts[1:]:
             end = place
             while end < len(line) and line[end] in "0123456789":
@@ -128,7 +129,7 @@ def _read_selection(line: str, marker: str) -> "Selection | None":
             place = end + len(part)
         else:
             return Selection(numbers[0] if numbers else None, read_names(line[place:], numbers[0] if numbers else None))
-        start = line.find(parts[0], start + 1)
+        start = line.find(parts[0], max(start + 1, 0 if parts[0] else end))
     return None
 
 

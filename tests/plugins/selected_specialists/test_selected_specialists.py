@@ -1,5 +1,7 @@
 """The selection line, its names, and the dispatches for them."""
 
+import time
+
 import pytest
 from contract_helpers import called, result, said
 from hypothesis import given
@@ -156,6 +158,13 @@ def test_markers_of_ones_own() -> None:
     assert check(said("specialists skipped"), **fields).status == MISSING
     assert check(said("Experts: Law, Tax"), *agents("Law", "Tax"), marker="Experts:").status == MET
     assert check(said("Experts:"), marker="Experts:") == Verdict(MISSING, "the selection line names no specialist")
+
+
+def test_a_marker_that_starts_with_the_number() -> None:
+    assert check(said("Now 12 of us, 1 experts: Law"), *agents("Law"), marker="N experts:").status == MET
+    started = time.process_time()
+    assert check(said("1" * 200_000), marker="N experts:").status == MISSING
+    assert time.process_time() - started < 2
 
 
 def test_texts() -> None:
