@@ -158,9 +158,9 @@ def simulate(
     from gstack.gate.decision import gate_context
     from gstack.gate.simulate import simulate as replay
 
-    root, now = root_of(), time.time()
+    root, now, back = root_of(), time.time(), _seconds(since)
     facts = gate_context(root, run_env(), now)
-    found = replay(root, _payload(bundle), now - _seconds(since), machine=facts.machine, user=facts.user)
+    found = replay(root, _payload(bundle), now - back, machine=facts.machine, user=facts.user)
     if as_json:
         emit_json(found.as_dict())
         return

@@ -43,7 +43,8 @@ def lint(draft: Draft, now: float) -> list[tuple[str, int]]:
         _policy(label, policy, draft, now)
         if ids[policy.get("policy_id")] > 1:
             draft.errors.append(f"policy {label}: the id {policy.get('policy_id')!r} is used more than once")
-        _reach(label, policy, counts[number], draft)
+        if book.policies[number].known:
+            _reach(label, policy, counts[number], draft)
         _replacement(label, policy, book, draft)
     _defaults(payload, draft)
     said = {one.split(":")[0] for one in draft.errors}
@@ -129,7 +130,7 @@ def _exception(one: object, error: Any, now: float) -> None:
 def _reach(label: str, policy: Mapping[str, Any], count: int, draft: Draft) -> None:
     """A policy that matches nothing now: an error where it never can, a warning where an unregistered name may come."""
     matcher, value = policy.get("matcher_type"), policy.get("match_value")
-    if matcher not in MATCHERS or not isinstance(value, str):
+    if not isinstance(value, str):
         return
     text = value.strip()
     if matcher == "namespace" and ("/" in text or ":" in text):

@@ -1,48 +1,44 @@
-"""The built-in gate resolver, through the kit that outside resolvers use, and what is its own."""
+"""The built-in gate resolver: what it says, explains, and notices about installed copies."""
 
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gate_support import SAMPLE, install, payload
 
 import gstack_plugins.policy_bundle as plugin
-from gstack.api import GateContext, Invocation
+from gstack.api import Decision, GateContext, Invocation
 from gstack.errors import BundleError
 from gstack.gate.digest import skill_digest
 from gstack.gate.index import BundleMissing
-from gstack.testing import GateResolverConformance
 
 
-class TestPolicyBundle(GateResolverConformance):
-    plugin = plugin
-    _root: "str | None" = None
-
-    @pytest.fixture(autouse=True)
-    def _installed(self, tmp_path: Path) -> None:
-        install(tmp_path, SAMPLE)
-        type(self)._root = str(tmp_path)
-
-    def state_root(self) -> "str | None":
-        return self._root
-
-    def cases(self) -> "list[tuple[Invocation, str | None]]":
-        return [
-            (Invocation("acme/hubspot-crm-entry", "skill"), "allow"),
-            (Invocation("hubspot-crm-entry", "skill"), "allow"),
-            (Invocation("/Teamleader-CRM-entry now", "command"), "block"),
-            (Invocation("acme:onboard-customer", "skill"), "warn"),
-            (Invocation("Plan", "subagent"), "allow"),
-            (Invocation("auditor", "subagent"), "block"),
-            (Invocation("innocent", "skill", aliases=("wipe-disk",)), "block"),
-            (Invocation("acme/nobody-knows", "skill"), "warn"),
-            (Invocation(" ", "skill"), None),
-        ]
+@pytest.mark.parametrize(
+    ("invocation", "action"),
+    [
+        (Invocation("hubspot-crm-entry", "skill"), "allow"),
+        (Invocation("/Teamleader-CRM-entry now", "command"), "block"),
+        (Invocation("acme:onboard-customer", "skill"), "warn"),
+        (Invocation("Plan", "subagent"), "allow"),
+        (Invocation("auditor", "subagent"), "block"),
+        (Invocation("innocent", "skill", aliases=("wipe-disk",)), "block"),
+        (Invocation("acme/nobody-knows", "skill"), "warn"),
+    ],
+)
+def test_what_the_sample_bundle_says(tmp_path: Path, invocation: Invocation, action: str) -> None:
+    install(tmp_path, SAMPLE)
+    assert decide(tmp_path, invocation).action == action
 
 
-def decide(root: Path, invocation: Invocation, **facts: object) -> object:
-    found = plugin.PolicyBundle().decide(invocation, GateContext(str(root), time.time(), **facts))  # type: ignore[arg-type]
+def test_a_name_that_is_none_gets_no_opinion(tmp_path: Path) -> None:
+    install(tmp_path, SAMPLE)
+    assert plugin.PolicyBundle().decide(Invocation(" "), GateContext(str(tmp_path), time.time())) is None
+
+
+def decide(root: Path, invocation: Invocation, **facts: Any) -> Decision:
+    found = plugin.PolicyBundle().decide(invocation, GateContext(str(root), time.time(), **facts))
     assert found is not None
     return found
 
