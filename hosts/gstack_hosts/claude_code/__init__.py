@@ -84,6 +84,18 @@ class ClaudeCode:
 
         return transcripts(env)
 
+    def about(self, path: str) -> "dict[str, Any]":
+        """What holds for the whole session of a transcript (:class:`gstack.replay.files.KnowsSessions`)."""
+        from gstack_hosts.claude_code.about import about
+
+        return about(path)
+
+    def subagent_transcripts(self, path: str) -> "list[str]":
+        """The files of a session's subagents."""
+        from gstack_hosts.claude_code.about import subagent_transcripts
+
+        return subagent_transcripts(path)
+
     def skill_places(self, env: "Mapping[str, str]", cwd: "str | None") -> "tuple[list[SkillRoot], list[str]]":
         """The folders that skills are read from."""
         from gstack_hosts.claude_code.skills import skill_places
