@@ -221,7 +221,7 @@ def declared_in_file(said: str, path: str, bench: Bench) -> Declared:
 
 
 def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | None = None) -> Checked:
-    """Judge the last run of a skill in a transcript. A pure function of the file and the contract, apart from kinds that
+    """Judge the last run of a skill in a transcript. A function of the file and the contract alone, apart from kinds that
     are about files, which look in ``cwd`` (None: they can't tell).
 
     Raises ContractState, UnknownShape, NotLoaded (contracts C8).
