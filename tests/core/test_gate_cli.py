@@ -430,3 +430,43 @@ def test_lines_that_tell_of_no_use(line: str) -> None:
 def test_the_cli_knows_every_action() -> None:
     assert set(render._MARKS) == {"allow", "warn", "block"}
     assert PRIVATE
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, root: Path, text: str, **variables: str) -> "tuple[int, str]":
+    """``gstack gate`` as somebody pipes into it: the real process."""
+    import os
+    import subprocess
+
+    env = {"PATH": os.environ["PATH"], "HOME": str(root.parent), "GSTACK_STATE_ROOT": str(root), **variables}
+    done = subprocess.run(
+        [sys.executable, "-m", "gstack", "gate"], input=text, capture_output=True, text=True, env=env, check=False
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_without_skill_it_is_the_hook(synced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '{"tool_name":"Skill","tool_input":{"skill":"acme/teamleader-crm-entry"}}'
+    code, out = piped(monkeypatch, synced, text)
+    found = json.loads(out)["hookSpecificOutput"]
+    assert (code, found["permissionDecision"]) == (0, "deny")
+    assert found["permissionDecisionReason"].startswith("gstack blocked this skill — policy: Teamleader retired. Use ")
+    assert piped(monkeypatch, synced, text, GSTACK_GATE="off") == (0, "")
+    for broken in ("", "{", "[]", "7", '{"tool_name":"Skill"}', '{"tool_name":7,"tool_input":{}}'):
+        assert piped(monkeypatch, synced, broken) == (0, "")
+
+
+def test_require_bundle_is_about_the_bundle_and_not_the_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "gate", "--skill", "skillsvault/skillsvault", "--require-bundle")[0] == 3
+    install(root, SAMPLE)
+    assert run(capsys, "gate", "--skill", "skillsvault/skillsvault", "--require-bundle")[:2] == (
+        0, "✓ ALLOW skillsvault/skillsvault — skillsvault system skill.\n",
+    )  # fmt: skip
+
+
+def test_what_a_bundle_holds_that_is_unknown_is_logged_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(root, payload(policies=[{"name": "Odd", "matcher_type": "mood", "action": "halt"}]))
+    for _ in range(3):
+        run(capsys, "gate", "--skill", "hubspot-crm-entry")
+    log = (root / "hooks" / "skill-gate.log").read_text()
+    assert log.count("unknown matcher type 'mood'") == 1

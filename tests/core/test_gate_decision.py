@@ -186,3 +186,20 @@ def test_facts_about_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.user == "alice"
     assert found.machine
     assert gate_context("/root", {}, NOW).user, "without variables the account's own name"
+
+
+def test_what_a_resolver_leaves_out_is_filled_in_and_its_object_stays_as_it_was() -> None:
+    said = Decision("block", "no")
+    found = ask(said, name="/Acme/X now").decision
+    assert (found.skill_name, found.rule, found.resolver) == ("acme/x", "resolver:vendor.0", "vendor.0")
+    assert found.rules == (("block", "resolver:vendor.0", "no"),)
+    assert said == Decision("block", "no")
+
+
+def test_explain_lists_the_rules_of_every_resolver() -> None:
+    first = Decision("warn", "w", rules=[("warn", "a", "w"), ("allow", "b", "")])
+    resolvers = [("v.0", Says("r0", first)), ("v.1", Says("r1", Decision("block", "no")))]
+    context = GateContext("/nowhere", NOW, explain=True)
+    outcome = decide(resolvers, Invocation("x"), context, direct)
+    assert outcome.decision is not None
+    assert [rule for _, rule, _ in outcome.decision.rules] == ["resolver:v.1", "a", "b"]

@@ -9,6 +9,7 @@ import pytest
 from gate_support import BASE, PRIVATE, SAMPLE, envelope, install, payload
 
 from gstack.api import COMMAND_TYPED, TOOL_PROPOSED, Answer, Decision, HookEvent, Invocation
+from gstack.cli import main
 from gstack.config import Switch, read_config
 from gstack.gate import hook as gate_hook
 from gstack.gate.bundle import install_bundle
@@ -221,6 +222,26 @@ def test_a_missing_index_is_made_again_behind_the_answer(box: Sandbox) -> None:
     index.unlink()
     assert box.run("PreToolUse", tool("Skill", skill="wipe-disk")).answer == deny(BANNED + "wipe-disk")
     assert index.is_file()
+
+
+def test_a_large_bundle_is_compiled_by_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root"
+    install(root, payload())
+    index = root / "gate" / "bundle.index"
+    index.unlink()
+    monkeypatch.setattr(gate_hook, "_LARGE", 100)
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr("gstack.gate.refresh.start", lambda where, words: started.append(words))
+    for _ in range(2):
+        ctx = context(root, command("wipe-disk"))
+        assert answer(ctx).deny
+        for step in ctx.after:
+            step()
+    assert started == [("bundle", "verify")]
+    assert not index.exists()
+    monkeypatch.setenv("GSTACK_STATE_ROOT", str(root))
+    assert main(list(started[0])) == 0
+    assert index.exists()
 
 
 def test_a_stale_bundle_warns(box: Sandbox) -> None:

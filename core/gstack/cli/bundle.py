@@ -131,10 +131,14 @@ def verify(
     Example: gstack bundle verify site/api/bundle/acme --key keys/public.pem
     """
     from gstack.gate.bundle import verify_installed
+    from gstack.gate.index import load, store_missing
     from gstack.gate.policyfile import read_bytes, read_key, read_signed
 
     if not file:
-        found = verify_installed(root_of())
+        root = root_of()
+        found = verify_installed(root)
+        load(root)
+        store_missing(root)  # the hook starts this where compiling takes longer than a host should wait
     elif key:
         found = read_signed(read_bytes(file), read_key(key), org or None)
     else:

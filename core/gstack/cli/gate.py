@@ -5,12 +5,13 @@ import os
 import re
 import sys
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gstack.cli.common import console, emit, emit_json, root_of, run_env, table, warn
 from gstack.errors import CheckFailed, StateError, UsageError
+from gstack.lowlevel import POSIX, sys_os
 
 USAGE = "usage: gstack gate --skill NAME [--quiet] [--json] [--explain] [--require-bundle] | test | allow | simulate"
 
@@ -57,13 +58,14 @@ def gate(
         _answer_hook(as_json or explain or require_bundle)
     from gstack.gate import render
     from gstack.gate.human import afterwards, ask
+    from gstack.gate.index import load
     from gstack.gate.names import normal
 
     if not normal(skill or ""):
         raise _usage(f"--skill {skill!r} names nothing")
     report = ask(run_env(), os.getcwd(), skill or "", explain=explain or as_json)
-    if report.bundle_missing and require_bundle and report.outcome.bundle_error is not None:
-        raise report.outcome.bundle_error
+    if require_bundle:
+        load(report.ctx.root)  # raises BundleError without a usable one
     if as_json:
         emit_json(render.as_dict(report))
         code = render.exit_code(report)
@@ -84,7 +86,9 @@ def _answer_hook(human_options: bool) -> None:
 
     env = run_env()
     if switch("gate", env, read_config(root_of(env))).source == "default":
-        env["GSTACK_GATE"] = "on"  # whoever calls this by name wants an answer
+        # whoever calls this by name wants an answer, also where no hook was set up
+        variables: Any = sys_os.environ
+        variables[os.fsencode("GSTACK_GATE") if POSIX else "GSTACK_GATE"] = b"on" if POSIX else "on"
     run_from_cli(["claude-code"], env)
 
 
@@ -189,8 +193,11 @@ def allow(
     Example: gstack gate allow acme/deploy --for 1h --reason "hotfix 4711"
     """
     from gstack.gate.human import allow as let_through
+    from gstack.gate.names import normal
     from gstack.gate.overrides import LONGEST
 
+    if not normal(name):
+        raise _usage(f"{name!r} names nothing")
     if not reason.strip():
         raise _usage("allow needs --reason WHY")
     seconds = _seconds(span)

@@ -18,6 +18,7 @@ from gstack.gate.policies import BadTime, when
 from gstack.gate.rules import Rulebook
 from gstack.gate.signing import LIMIT, BundleRefused, Key, follow, load_text, parse_envelope
 from gstack.gate.trust import Trust, read_trust, write_file, write_trust
+from gstack.logs import log
 from gstack.state import Lock
 
 #: How far ``issued_at`` may lie in the future, in seconds (gate G4).
@@ -220,6 +221,9 @@ def _install(root: str, data: bytes, now: float) -> Installation:
         write_trust(root, Trust(trust.org, trust.base_url, bundle.key, "rotation", now))
     if not stored(root):
         store_index(root, bundle, book)
+    if last != new:
+        for line in book.problems:
+            log(root, "skill-gate", None, "bundle " + line)
     return Installation(bundle, last != new, tuple(book.problems))
 
 

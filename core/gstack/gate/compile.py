@@ -15,7 +15,6 @@ from gstack.gate.names import last_segment, namespace
 from gstack.gate.policies import Policy, Rule, is_conditional
 from gstack.gate.rules import Rulebook
 from gstack.gate.trust import read_trust
-from gstack.logs import log
 from gstack.state import write_atomic
 
 #: A change of a file can hide for as long as the file system's clock stands still, in ns: a kernel tick where
@@ -49,8 +48,6 @@ class Fresh(Rulebook):
         if not self.notice:
             body, header = compile_body(self)
             _store(self._root, header | self.header, body, self._before, settle=False)
-            for line in self.problems:
-                log(self._root, "skill-gate", None, "bundle " + line)
 
 
 def store_index(root: str, bundle: Bundle, book: Rulebook) -> None:

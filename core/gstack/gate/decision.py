@@ -311,6 +311,10 @@ def decide(
         raised = outcome.decision.rule in ("stale", "override")
         plain = combine(decisions) if raised else outcome.decision
         outcome.base = plain.action if plain else ""
+        if context.explain and len(decisions) > 1:
+            others = [rule for one in decisions if one.resolver != outcome.decision.resolver for rule in one.rules]
+            rules = [*outcome.decision.rules, *others]
+            outcome.decision.rules = tuple(sorted(rules, key=lambda rule: -ACTIONS.index(rule[0])))
     return outcome
 
 
@@ -329,13 +333,34 @@ def _ask_all(
             outcome.failures.append((plugin, getattr(failed, "what", None) or type(failed).__name__))
             continue
         if isinstance(said, Decision) and said.action in ACTIONS:
-            said.resolver = said.resolver or plugin
-            decisions.append(said)
+            decisions.append(_complete(said, plugin, invocation))
         elif isinstance(said, Exception):
             outcome.bundle_error = said  # type: ignore[assignment]
         elif said is not None:
             outcome.failures.append((plugin, "gave something else than a Decision"))
     return decisions
+
+
+def _complete(said: Decision, plugin: str, invocation: "Invocation") -> Decision:
+    """``said`` with what a resolver may leave out: its name, the name that it decided about, a rule."""
+    if said.resolver and said.skill_name and said.rule:
+        return said
+    rule = said.rule or "resolver:" + plugin
+    return Decision(
+        said.action,
+        said.reason,
+        skill_name=said.skill_name or normal(invocation.name),
+        version=said.version,
+        policy_id=said.policy_id,
+        policy_name=said.policy_name,
+        replacement=said.replacement,
+        entry_kind=said.entry_kind,
+        governed=said.governed,
+        rule=rule,
+        rules=said.rules or ((said.action, rule, said.reason),),
+        overridable=said.overridable,
+        resolver=said.resolver or plugin,
+    )
 
 
 def _ask(resolver: "Any", invocation: "Invocation", context: GateContext) -> object:

@@ -9,7 +9,7 @@ from gstack.api import ALLOW, COMMAND_TYPED, Answer, Invocation
 from gstack.errors import GstackError
 from gstack.gate.decision import decide, gate_context
 from gstack.gate.freshness import STALE_AFTER, connected
-from gstack.gate.index import BundleMissing, opened, store_missing
+from gstack.gate.index import BundleMissing, Index, bundle_path, opened, store_missing
 from gstack.gate.names import normal
 from gstack.logs import log
 from gstack.lowlevel import join, sys_os
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 #: The log's name under ``hooks/``.
 LOG = "skill-gate"
 _GROUP = "gstack.gate_resolvers"
+
+#: Bundles above this size, in bytes, are compiled by a process of their own: the host waits for this one.
+_LARGE = 1 << 20
+
+#: Least time between two such processes, in seconds.
+_COMPILE_EVERY = 60.0
 
 
 def answer(ctx: "HookContext") -> Answer:
@@ -60,22 +66,23 @@ def invoked(ctx: "HookContext") -> "Invocation | None":
     if event.kind == COMMAND_TYPED:
         if event.command_kind == "mcp" or not event.command:
             return None
-        return _known(ctx, event.command, "command")
+        return known(ctx, event.command, "command")
     tool = event.tool
     if tool is None:
         return None
     if tool.kind == "skill" and tool.skill:
-        return _known(ctx, tool.skill, "skill")
+        return known(ctx, tool.skill, "skill")
     if tool.kind == "agent" and tool.agent_type and normal(tool.agent_type):
         return Invocation(tool.agent_type, "subagent", host=event.host, session_id=event.session_id)
     if tool.kind == "read" and tool.paths and tool.paths[0].lower().endswith("skill.md"):
         skills = _skills(ctx)
         name = skill_at(skills, tool.paths[0], event) if skills is not None else None
-        return _known(ctx, name, "skill") if name else None
+        return known(ctx, name, "skill") if name else None
     return None
 
 
-def _known(ctx: "HookContext", name: str, kind: str) -> "Invocation | None":
+def known(ctx: "HookContext", name: str, kind: str) -> "Invocation | None":
+    """The invocation of ``name`` with what is installed here; None for a name that is none."""
     event, skills = ctx.event, _skills(ctx)
     if not normal(name):
         return None
@@ -206,7 +213,7 @@ def _later(ctx: "HookContext", invocation: Invocation, outcome: "Outcome") -> No
     if not observing:
         ctx.later(lambda: _report(ctx, outcome))
     ctx.later(lambda: _refresh(ctx, outcome))
-    ctx.later(lambda: store_missing(ctx.root))
+    ctx.later(lambda: _store_index(ctx))
 
 
 def log_line(invocation: Invocation, outcome: "Outcome", *, observing: bool = False) -> str:
@@ -268,3 +275,17 @@ def _refresh(ctx: "HookContext", outcome: "Outcome") -> None:
 
     stale_after = found.header["stale_after"] if found is not None else STALE_AFTER
     maybe_start(ctx.root, ctx.now, stale_after_s=stale_after)
+
+
+def _store_index(ctx: "HookContext") -> None:
+    """See that the index which this process found missing or stale is there for the next one."""
+    found = opened(ctx.root)
+    if found is None or isinstance(found, Index) or found.notice:
+        return
+    if sys_os.stat(bundle_path(ctx.root)).st_size <= _LARGE:
+        store_missing(ctx.root)
+        return
+    from gstack.gate.refresh import claim, start
+
+    if claim(join(ctx.root, "gate", "index.lock"), ctx.now, _COMPILE_EVERY):
+        start(ctx.root, ("bundle", "verify"))

@@ -6,10 +6,10 @@ from typing import Any
 
 from gstack.api import TOOL_PROPOSED, HookEvent, Invocation
 from gstack.config import read_config, switch
-from gstack.errors import BundleError, CheckFailed, GstackError, StateError
+from gstack.errors import BundleError, CheckFailed, GstackError, StateError, UsageError
 from gstack.gate.decision import Outcome, gate_context
 from gstack.gate.freshness import connected
-from gstack.gate.hook import LOG, installed, judge, log_line
+from gstack.gate.hook import LOG, judge, known, log_line
 from gstack.gate.index import BundleMissing, opened, store_missing
 from gstack.gate.overrides import LONGEST, add_override
 from gstack.gate.texts import exception_page
@@ -53,7 +53,9 @@ def ask(env: Mapping[str, str], cwd: str, name: str, *, kind: str = "any", expla
     Raises BundleError for a bundle that can't be used; a missing one is part of the report.
     """
     ctx = _context(env, cwd)
-    invocation = installed(ctx.skills(), name, kind, host=HARNESS)
+    invocation = known(ctx, name, kind)
+    if invocation is None:
+        raise UsageError(f"{name!r} names nothing that could be used")
     outcome = judge(ctx, invocation, explain=explain)
     report = Report(ctx, invocation, outcome)
     if outcome.bundle_error is not None and not report.bundle_missing:
@@ -70,7 +72,7 @@ def _context(env: Mapping[str, str], cwd: str) -> HookContext:
     if host is None:
         raise GstackError("no working host adapter is called 'claude-code'", hint="see gstack plugins list")
     started = time.monotonic()
-    event = HookEvent(host.id, TOOL_PROPOSED, "gate", cwd=cwd)
+    event = HookEvent(HARNESS, TOOL_PROPOSED, "gate", cwd=cwd)
     found = switch("gate", env, config)
     return HookContext(event, dict(env), root, config, host, plan, found, None, started, started + 3600)
 

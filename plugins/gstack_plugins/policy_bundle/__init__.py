@@ -25,10 +25,13 @@ class PolicyBundle:
         if context.explain:
             source = verified(context.state_root)
         try:
-            return decide_from(source, invocation, context)
+            decision = decide_from(source, invocation, context)
         except DAMAGED:
             # a damaged index must not open the gate; the bundle itself is verified and asked instead
-            return decide_from(reload(context.state_root), invocation, context)
+            decision = decide_from(reload(context.state_root), invocation, context)
+        if decision is not None:
+            decision.resolver = self.name
+        return decision
 
 
 @hookimpl
