@@ -1,14 +1,13 @@
 """Starts the hook from one file of compiled code instead of some twenty modules.
 
-Hot, and the first module that the launcher imports. Finding, reading and unmarshalling each module by itself
-costs a fifth of a Python start (docs/performance.md), so a hook that ran on the fast road stores the code of what it
-had loaded, and the next one for the same event takes it from there. The stored code is bound to each source file's
-stamp (mtime, ctime, size, inode) and to this Python; on any difference the ordinary import does the work, so this
-file can always be deleted.
+Hot: the first module that runs. Finding, reading and unmarshalling each module by itself costs a quarter of a Python
+start (docs/performance.md), so a hook that took the fast road stores the code of what it had loaded, and the next one
+for the same event takes it from there. The stored code is bound to each source file's stamp (mtime, ctime, size,
+inode) and to this Python; on any difference the ordinary import does the work, so the file can always be deleted.
 """
 
 import sys
-from marshal import dumps, loads
+from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,31 +16,42 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-    # (module, (source file, stamp, is a package, code))
-    Stored = dict[str, tuple[str, tuple[int, int, int, int], bool, CodeType]]
+    Stamp = tuple[int, int, int, int]
+    # (name, source file, its stamp, whether it is a package, its code or its code marshalled)
+    Entry = tuple[str, str, Stamp, bool, Any]
+    # this module's code; what every such hook needs, in the order in which it can be run; what only some need; the
+    # names of all modules that were loaded
+    Stored = tuple[CodeType, list[Entry], list[Entry], list[str]]
 else:
     try:
         import posix
     except ImportError:  # Windows: no goal there
         posix = None
 
-_HEADER = f"gstack code 1 {sys.implementation.cache_tag} {sys.hexversion:x}\n".encode()
+#: How the name of a file of stored code starts: format and Python. The launcher knows it too.
+TAG = f"code1-{sys.implementation.cache_tag}"
+_NAME = "gstack.boot"
 
 
-class _Stored:
-    """Finder and loader of the stored modules."""
+_known: "set[str]" = set()
 
-    modules: "Stored" = {}  # noqa: RUF012 - filled once, by start
+
+class _Lazy:
+    """Finder and loader of the stored modules that only some hooks need."""
+
+    entries: "dict[str, Entry]" = {}  # noqa: RUF012 - filled once, by start
 
     @classmethod
     def find_spec(cls, name: str, *_: object) -> "Any":
-        found = cls.modules.get(name)
-        if found is None:
+        entry = cls.entries.get(name)
+        if entry is None:
             return None
+        from _frozen_importlib import ModuleSpec
+
         loader: Any = cls
-        spec = type(__spec__)(name, loader, origin=found[0], is_package=found[2])
+        spec = ModuleSpec(name, loader, origin=entry[1], is_package=entry[3])
         if spec.submodule_search_locations is not None:
-            spec.submodule_search_locations.append(found[0].rpartition("/")[0])
+            spec.submodule_search_locations.append(entry[1].rpartition("/")[0])
         return spec
 
     @staticmethod
@@ -50,73 +60,66 @@ class _Stored:
 
     @classmethod
     def exec_module(cls, module: "ModuleType") -> None:
-        found = cls.modules[module.__name__]
-        module.__file__ = found[0]
-        exec(found[3], module.__dict__)  # noqa: S102 - a stored module is code
+        entry = cls.entries[module.__name__]
+        module.__file__ = entry[1]
+        exec(loads(entry[4]), module.__dict__)  # noqa: S102 - a stored module is code
 
 
-def start(arguments: "Sequence[str]", root: str, paths: "Sequence[str]") -> None:
-    """Run the hook (:func:`gstack.hook.main`), from stored code where it is fresh. Ends the process."""
+def start(arguments: "Sequence[str]", root: str, paths: "Sequence[str]", stored: "Stored | None") -> None:
+    """Run the hook (:func:`gstack.hook.main`), from stored code where it is fresh. Ends the process.
+
+    ``stored`` is what the launcher read from the file of this host and event; None when there is none to trust.
+    """
     name = "-".join(arguments[:2])
-    path = f"{root}/snapshot/code-{name}" if posix and name.replace("-", "").replace(".", "").isalnum() else ""
-    stored = _read(path) if path else None
     if stored:
-        _Stored.modules = stored
-        sys.meta_path.insert(0, _Stored)
+        _adopt(stored)
     from gstack.hook import main
 
-    main(arguments, root, paths, path)
+    plain = posix is not None and name.replace("-", "").replace(".", "").isalnum()
+    main(arguments, root, paths, f"{root}/snapshot/{TAG}-{name}" if plain else None)
 
 
-def _read(path: str) -> "Stored | None":
-    """The stored modules; None unless the file is ours alone, of this Python, and every source is as it was."""
+def _adopt(stored: "Stored") -> None:
+    """Put the stored modules in their places; none is left there when a source has changed or one fails."""
+    _, always, lazy, cold = stored
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
-            status = posix.fstat(fd)
-            if status.st_uid != posix.geteuid() or status.st_mode & 0o022:
-                return None
-            data = posix.read(fd, status.st_size + 1)
-        finally:
-            posix.close(fd)
-        if len(data) != status.st_size or not data.startswith(_HEADER):
-            return None
-        stored: Stored = loads(memoryview(data)[len(_HEADER) :])
-        return stored if all(stamp_of(found[0]) == found[1] for found in stored.values()) else None
-    except (OSError, ValueError, EOFError, TypeError, AttributeError, IndexError):
-        return None
+        for entry in (*always, *lazy):
+            if stamp_of(entry[1]) != entry[2]:
+                return
+        for entry in sorted(always):  # by name, so that a package comes before what lies in it
+            _place(*entry[:2], entry[3])
+        for entry in always:
+            if entry[0] != _NAME:  # the launcher ran this one
+                exec(entry[4], sys.modules[entry[0]].__dict__)  # noqa: S102 - a stored module is code
+    except Exception:
+        for entry in always:
+            sys.modules.pop(entry[0], None)
+        return
+    _known.update([entry[0] for entry in (*always, *lazy)], cold)
+    _Lazy.entries = {entry[0]: entry for entry in lazy}
+    sys.meta_path.insert(0, _Lazy)
 
 
-def stamp_of(path: str) -> "tuple[int, int, int, int]":
+def _place(name: str, source: str, is_package: bool) -> None:
+    """An empty module where an import looks for it."""
+    module = sys.modules[name] = type(sys)(name)
+    module.__file__ = source
+    if is_package:
+        module.__path__ = [source.rpartition("/")[0]]
+    above, _, last = name.rpartition(".")
+    module.__package__ = name if is_package else above
+    if above:
+        setattr(sys.modules[above], last, module)
+    if name == _NAME:
+        module.__dict__.update(globals())
+
+
+def stamp_of(path: str) -> "Stamp":
     """What identifies the state of a source file. Raises OSError."""
     status = posix.stat(path)
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
-def store(path: str) -> None:
-    """Store the code of the hot modules that this process has loaded, unless they were all taken from there.
-
-    Raises OSError, SyntaxError.
-    """
-    wanted = {}
-    for name, module in list(sys.modules.items()):
-        source = getattr(module, "__file__", None) or ""
-        if name.startswith("gstack") and source.endswith(".py") and (name in _Stored.modules or _is_hot(name, module)):
-            wanted[name] = (source, hasattr(module, "__path__"))
-    if wanted.keys() <= _Stored.modules.keys():
-        return
-    from gstack.lowlevel import read_file
-    from gstack.state import write_atomic
-
-    stored: Stored = {}
-    for name, (source, is_package) in wanted.items():
-        mark = stamp_of(source)
-        # without docstrings: nobody reads them in a hook, and reading them in costs
-        code = compile(read_file(source), source, "exec", dont_inherit=True, optimize=2)
-        stored[name] = (source, mark, is_package, code)
-    write_atomic(path, _HEADER + dumps(stored))
-
-
-def _is_hot(name: str, module: "ModuleType") -> bool:
-    """Packages, and modules that say so; this one and the package around it are there before anything is read."""
-    return name not in ("gstack", __name__) and (hasattr(module, "__path__") or "Hot" in (module.__doc__ or ""))
+def unknown() -> bool:
+    """Whether this process has loaded a module of gstack's that the stored code doesn't know of."""
+    return any(name.startswith("gstack") and name not in _known for name in sys.modules)

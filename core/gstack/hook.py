@@ -201,10 +201,11 @@ class _Run:
                 self.failed(error)
 
     def keep_code(self, path: str) -> None:
-        """Store the code that this run loaded for the next one, if it was the fast road (see :mod:`gstack.boot`)."""
-        if "gstack.snapshot_build" in sys.modules or "gstack.boot" not in sys.modules:
+        """Store the code that this run loaded for the next one, if it took the fast road (see :mod:`gstack.boot`)."""
+        boot = sys.modules.get("gstack.boot")
+        if boot is None or "gstack.snapshot_build" in sys.modules or not boot.unknown():
             return
-        from gstack.boot import store
+        from gstack.bootstore import store
 
         try:
             store(path)

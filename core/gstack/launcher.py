@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 
+from gstack import boot
 from gstack.entrypoints import current_paths
 from gstack.lowlevel import POSIX, join
 from gstack.state import write_atomic
@@ -17,13 +18,23 @@ from gstack.state import write_atomic
 #: Longest shebang line that every kernel takes, in bytes, with some room.
 SHEBANG_LIMIT = 120
 
+# As few words as can be: it is compiled anew by every hook. The stored code's file name says for which Python it is
+# (gstack.boot), and whoever could write it could write this launcher beside it.
 _CODE = """\
 # Written by `gstack setup`; hosts run it as a hook. Deleting it is harmless: the agent goes on without gstack.
 try:
-    import sys
+    import gc, sys
+    gc.disable()
     sys.path += {paths!r}
-    from gstack.boot import start
-    start(sys.argv[1:], {root!r}, {paths!r})
+    try:
+        from marshal import loads
+        from posix import open, read
+        code = loads(read(open({root!r} + "/snapshot/" + "-".join([{tag!r}, *sys.argv[1:3]]), 0), 1 << 24))
+        exec(code[0])
+    except Exception:
+        from gstack.boot import start
+        code = None
+    start(sys.argv[1:], {root!r}, {paths!r}, code)
 except BaseException:
     pass
 """
@@ -57,7 +68,7 @@ def import_paths() -> list[str]:
 def launcher_text(root: str, *, interpreter: str | None = None, paths: list[str] | None = None) -> str:
     """The launcher's text: a Python script, or a shell script where a shebang can't hold the interpreter's path."""
     interpreter = interpreter or sys.executable
-    code = _CODE.format(paths=import_paths() if paths is None else paths, root=root)
+    code = _CODE.format(paths=import_paths() if paths is None else paths, root=root, tag=boot.TAG)
     shebang = f"#!{interpreter} -IS\n"
     if len(os.fsencode(shebang)) <= SHEBANG_LIMIT and not any(char.isspace() for char in interpreter):
         return shebang + code

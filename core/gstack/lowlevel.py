@@ -1,6 +1,7 @@
 """The few system calls, JSON functions and locks that the hook needs, without ``os`` or ``json``.
 
-Hot, and hand-written because importing costs what users feel: ``os`` adds 16 % and ``json`` (through ``re``) 120 % to the bare
+Hot, and hand-written because importing costs what users feel: ``os`` adds 16 % and ``json`` (through ``re``) 120 % to
+the bare
 interpreter (docs/performance.md). On POSIX everything comes from the built-in ``posix`` module and from ``_json``,
 the C half of ``json``; where those are missing, the ordinary modules are used.
 """
@@ -71,16 +72,20 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[sys_os.write(fd, view) :]
 
 
+_digest: "Any" = None
+
+
 def sha256(data: bytes) -> str:
     """The SHA-256 of ``data`` in hexadecimal."""
-    digest: Any
-    for name in ("_sha2", "_sha256", "hashlib"):  # 3.12 and later, before, anywhere
-        try:
-            digest = __import__(name).sha256
-        except (ImportError, AttributeError):
-            continue
-        break
-    return str(digest(data).hexdigest())
+    global _digest
+    if _digest is None:
+        for name in ("_sha2", "_sha256", "hashlib"):  # 3.12 and later, before, anywhere
+            try:
+                _digest = __import__(name).sha256
+            except (ImportError, AttributeError):
+                continue
+            break
+    return str(_digest(data).hexdigest())
 
 
 def short_hash(text: str) -> str:

@@ -163,6 +163,7 @@ def _describe(change: Any, features: list[str], outcome: Outcome) -> None:
         if name in added:
             mode = " (observe: decides and logs, never acts)" if outcome.switches[name].value == "observe" else ""
             outcome.lines.append(f"registered {_SAYS[name]}{mode}")
+    outcome.lines += [f"corrected {line}" for line in getattr(change, "changed", ())]
     outcome.lines += [f"removed {line}" for line in change.removed]
     if outcome.changed:
         outcome.lines.append(f"wrote {change.path}")

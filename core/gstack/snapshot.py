@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
 #: Format of the files; a change makes older ones stale.
-FORMAT = 2
+FORMAT = 3
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
 
@@ -123,15 +123,11 @@ class SkillIndex:
     """The skills that a session in one folder sees, compiled.
 
     ``names`` maps each invocable name to its ``SKILL.md``; ``labels`` a frontmatter name to the invocable one where
-    they
-    differ; ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set;
-    ``first_steps`` and ``sources`` are what their names say; ``scorers`` maps a scorer's name to its prepared index;
-    ``skipped`` is ``(path, reason)`` and ``shadowed`` is ``(path, by path)``.
+    they differ; ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set;
+    ``scorers`` a scorer's name to its prepared index.
     """
 
-    __slots__ = (
-        "contracts", "first_steps", "labels", "names", "roots", "routing", "scorers", "shadowed", "skipped", "sources",
-    )  # fmt: skip
+    __slots__ = ("_rest", "contracts", "labels", "names", "roots", "routing", "scorers")
 
     def __init__(self, data: "Mapping[str, Any]") -> None:
         self.roots: list[str] = data["roots"]
@@ -139,11 +135,38 @@ class SkillIndex:
         self.labels: dict[str, str] = data["labels"]
         self.contracts: dict[str, dict[str, Any]] = data["contracts"]
         self.routing: dict[str, str] = data["routing"]
-        self.first_steps: dict[str, str] = data["first_steps"]
-        self.sources: dict[str, dict[str, str]] = data["sources"]
         self.scorers: dict[str, Any] = data["scorers"]
-        self.skipped: list[tuple[str, str]] = data["skipped"]
-        self.shadowed: list[tuple[str, str]] = data["shadowed"]
+        self._rest: Any = data["rest"]
+
+    def _later(self, key: str) -> "Any":
+        """What few hooks need is marshalled apart, so that the others needn't read it in."""
+        if isinstance(self._rest, bytes):
+            self._rest = loads(self._rest)
+        return self._rest[key]
+
+    @property
+    def first_steps(self) -> "dict[str, str]":
+        """The first step of each skill that has one."""
+        found: dict[str, str] = self._later("first_steps")
+        return found
+
+    @property
+    def sources(self) -> "dict[str, dict[str, str]]":
+        """Where each skill's triggers, routing and contract came from, and what is wrong with them."""
+        found: dict[str, dict[str, str]] = self._later("sources")
+        return found
+
+    @property
+    def skipped(self) -> "list[tuple[str, str]]":
+        """The files that are no skill, with the reason."""
+        found: list[tuple[str, str]] = self._later("skipped")
+        return found
+
+    @property
+    def shadowed(self) -> "list[tuple[str, str]]":
+        """The files that another one hides, with the other's path."""
+        found: list[tuple[str, str]] = self._later("shadowed")
+        return found
 
 
 def index_path(root: str, host: str, variables: str, cwd: "str | None") -> str:

@@ -6,6 +6,7 @@ costs PyYAML, not pluggy. Both roads decide with the same code on the same data;
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from marshal import dumps
 from typing import Any
 
 from gstack.config import Config, names
@@ -84,6 +85,12 @@ def build_index(
 
 def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
     skills = inventory.skills
+    rest = {
+        "first_steps": {skill.name: skill.first_step for skill in skills if skill.first_step},
+        "sources": {skill.name: dict(skill.sources) for skill in skills if skill.sources},
+        "skipped": list(inventory.skipped),
+        "shadowed": list(inventory.shadowed),
+    }
     return {
         "roots": [root.path for root in inventory.roots],
         "names": {skill.name: skill.path for skill in skills},
@@ -92,11 +99,8 @@ def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
         "routing": {
             skill.name: "on" if skill.routing_on else "off" for skill in skills if skill.routing_on or skill.routing_off
         },
-        "first_steps": {skill.name: skill.first_step for skill in skills if skill.first_step},
-        "sources": {skill.name: dict(skill.sources) for skill in skills if skill.sources},
         "scorers": prepare_scorers(skills, config, plan),
-        "skipped": list(inventory.skipped),
-        "shadowed": list(inventory.shadowed),
+        "rest": dumps(rest),
     }
 
 

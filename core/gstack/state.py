@@ -73,6 +73,8 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
     fd = sys_os.open(temporary, sys_os.O_WRONLY | sys_os.O_CREAT | sys_os.O_EXCL | _CLOEXEC, mode)
     try:
         try:
+            if POSIX:
+                sys_os.fchmod(fd, mode)  # whatever the umask says
             write_all(fd, data)
             sys_os.fsync(fd)
         finally:

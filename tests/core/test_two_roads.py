@@ -12,8 +12,9 @@ from gstack import snapshot, snapshot_build
 from gstack.config import read_config
 from gstack.launcher import import_paths
 from gstack.plan import Plan
-from gstack.snapshot import load_index, load_plan
+from gstack.snapshot import SkillIndex, load_index, load_plan
 
+FACTS = [*SkillIndex.__slots__[1:], "first_steps", "sources", "skipped", "shadowed"]
 WORDS = ["debug", "site", "review", "broken", "diff", "test", "page"]
 names = st.sampled_from(["alpha", "beta", "gamma", "delta"])
 triggers = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=3)
@@ -83,7 +84,7 @@ def test_both_roads_give_the_same_index(
             stored = load_index(str(base / "kept"), host, env, str(base), config, plan)
             anew = load_index(str(base / "fresh"), host, env, str(base), config, plan)
             shutil.rmtree(base / "fresh", ignore_errors=True)
-            for slot in type(stored).__slots__:
+            for slot in FACTS:
                 assert getattr(stored, slot) == getattr(anew, slot), (slot, what, name)
     finally:
         snapshot_build.now_ns = real  # type: ignore[attr-defined]

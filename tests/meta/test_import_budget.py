@@ -92,7 +92,7 @@ def modules_after(box: Sandbox, event: str, payload: dict[str, object]) -> set[s
         "        low.write_all(fd, low.dump_json(names).encode()); real(code)\n"
         "    low.sys_os._exit = _exit\n"
     )
-    spy.write_text(text.replace("    from gstack.boot import start\n", hooked + "    from gstack.boot import start\n"))
+    spy.write_text(text.replace("    stored = None\n", hooked + "    stored = None\n"))
     spy.chmod(0o700)
     launcher = Path(launcher_path(box.root))
     kept = launcher.read_bytes()

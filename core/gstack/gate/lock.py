@@ -42,10 +42,11 @@ def leave_gate(root: str, value: str, env: Mapping[str, str], *, force: bool, ho
             f"{org} locks the gate on this machine: switching it off is reported to the organisation",
             hint="add --force to do it all the same",
         )
-    from gstack.gate.audit import append
+    from gstack.gate.audit import append, maybe_send
 
     event = {"event": "gate_off", "decision": "gate_off", "reason": f"switched to {value} by {how} --force"}
     try:
         append(root, event, now=time.time())
+        maybe_send(root, time.time())  # with the gate off no hook would do it
     except OSError as error:
         raise StateError(f"the event can't be stored, so the gate stays on: {error}") from error

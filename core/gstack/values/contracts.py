@@ -1,4 +1,7 @@
-"""What contract kinds declare, judge and say. Hot: builtins only; import these names from :mod:`gstack.api`."""
+"""What contract kinds declare, judge and say.
+
+Hot: builtins only. Import these names from :mod:`gstack.api`.
+"""
 
 from gstack.api import Value
 

@@ -1,4 +1,7 @@
-"""What gate resolvers are asked and say. Hot: builtins only; import these names from :mod:`gstack.api`."""
+"""What gate resolvers are asked and say.
+
+Hot: builtins only. Import these names from :mod:`gstack.api`.
+"""
 
 from gstack.api import Value
 

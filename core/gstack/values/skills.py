@@ -1,4 +1,7 @@
-"""Skills, and the folders that hold them. Hot: builtins only; import these names from :mod:`gstack.api`."""
+"""Skills, and the folders that hold them.
+
+Hot: builtins only. Import these names from :mod:`gstack.api`.
+"""
 
 from gstack.api import Value
 

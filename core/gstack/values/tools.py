@@ -1,4 +1,7 @@
-"""Tool calls, whatever the host calls the tool. Hot: builtins only; import these names from :mod:`gstack.api`."""
+"""Tool calls, whatever the host calls the tool.
+
+Hot: builtins only. Import these names from :mod:`gstack.api`.
+"""
 
 from gstack.api import Value
 

@@ -29,7 +29,7 @@ class ClaudeCode:
     id = "claude-code"
     title = "Claude Code"
     docs = "https://code.claude.com/docs/en/hooks"
-    skill_variables = ("CLAUDE_CONFIG_DIR", "HOME", "USERPROFILE")
+    skill_variables = ("CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "HOME", "USERPROFILE")
     events = {  # noqa: RUF012 - read only
         "UserPromptSubmit": PROMPT_SUBMITTED,
         "UserPromptExpansion": COMMAND_TYPED,

@@ -6,7 +6,7 @@ inverted index, so that scoring touches only triggers that share a word with the
 
 from gstack.api import Candidate, hookimpl
 from gstack.routing.guards import choose_places, well_placed
-from gstack.routing.words import COMMON, QUESTIONS, stem, tokens
+from gstack.routing.words import COMMON, stem, tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
     from gstack.api import Skill
 
-#: Letters that a trigger's only content word needs to count without the rest of the phrase (R2).
-LONE_WORD = 5
-
 #: The ``size`` of a trigger that counts on its whole phrase only.
-_PHRASE_ONLY = 0
+PHRASE_ONLY = 0
 
 
 class Lexical:
@@ -41,44 +38,10 @@ class Lexical:
         return groups(self._extra)[1]
 
     def prepare(self, skills: "Sequence[Skill]") -> "dict[str, Any]":
-        """The index of these skills' triggers. Skills go by name, so their order means nothing.
+        """The index of these skills' triggers (see :func:`gstack_plugins.lexical_scorer.index.compiled`)."""
+        from gstack_plugins.lexical_scorer.index import compiled
 
-        ``skills`` are the names; per trigger, in parallel: ``owner`` (place in ``skills``), ``text``, ``size`` (number
-        of content words, 0 for one that counts on its whole phrase only); ``words`` maps a stem to the triggers that
-        have it, and ``bare`` a first token to the triggers without content words; ``same`` are the equivalents.
-        """
-        # not at the top: scoring a prompt doesn't need it
-        from gstack_plugins.lexical_scorer.equivalents import groups
-
-        ordered = sorted(skills, key=lambda skill: skill.name)
-        owner: list[int] = []
-        text: list[str] = []
-        size: list[int] = []
-        words: dict[str, list[int]] = {}
-        bare: dict[str, list[int]] = {}
-        for place, skill in enumerate(ordered):
-            for trigger in sorted(set(skill.triggers)):
-                parts = tokens(trigger)
-                if not parts:
-                    continue
-                stems = _content(parts)
-                for one in stems:
-                    words.setdefault(one, []).append(len(owner))
-                if not stems:
-                    bare.setdefault(parts[0], []).append(len(owner))
-                owner.append(place)
-                text.append(trigger)
-                size.append(_size(stems))
-        return {
-            "skills": [skill.name for skill in ordered],
-            "owner": owner,
-            "text": text,
-            "size": size,
-            # each list as one text of code points, which loads faster (2,000 skills: 1.4 ms, not 2.1)
-            "words": {one: "".join(map(chr, numbers)) for one, numbers in words.items()},
-            "bare": bare,
-            "same": [sorted(group) for group in groups(self._extra)[0]],
-        }
+        return compiled(skills, self._extra)
 
     def score(self, prompt: str, index: "Mapping[str, Any]") -> "list[Candidate]":
         """Every skill with a score above 0, best first: score, whole phrase, matched words, longer trigger, name."""
@@ -99,8 +62,10 @@ class Lexical:
 
     def missing_words(self, prompt: str, trigger: str, index: "Mapping[str, Any]") -> "list[str]":
         """The content words of ``trigger`` that the prompt lacks, as written (for ``gstack route why-not``)."""
+        from gstack_plugins.lexical_scorer.index import content
+
         heard = _Heard(prompt)
-        stems = _content(tokens(trigger))
+        stems = content(tokens(trigger))
         return [word for one, word in stems.items() if not _places(heard, one, index["same"], len(stems))]
 
 
@@ -133,7 +98,7 @@ def _matches(heard: "_Heard", index: "Mapping[str, Any]") -> "Iterator[_Match]":
         literal, added = own.get(number, []), helped.get(number, [])
         whole, matched = size[number], len(literal) + len(added)
         phrase = len(literal) >= (whole or 1) and heard.holds(text[number])
-        if phrase or whole != _PHRASE_ONLY:
+        if phrase or whole != PHRASE_ONLY:
             share = 1.0 if phrase else matched / whole
             yield _Match(number, (share, phrase, matched, len(text[number])), literal + added, len(added))
     for word in heard.words & bare.keys():
@@ -206,24 +171,6 @@ class _Heard:
         starts = [at for at in range(total - size + 1) if self.tokens[at : at + size] == parts]
         first = min(starts, key=lambda at: (not well_placed(at, at + size - 1, total, size), at))
         return tuple(range(first, first + size))
-
-
-def _content(parts: "Sequence[str]") -> "dict[str, str]":
-    """The content words of a trigger's tokens: stem -> word as written, in order."""
-    found: dict[str, str] = {}
-    for word in parts:
-        if word not in COMMON:
-            found.setdefault(stem(word), word)
-    return found
-
-
-def _size(stems: "Mapping[str, str]") -> int:
-    """The number of content words, or 0 when only the whole phrase counts (R2: one short or asking word, or none)."""
-    if len(stems) == 1:
-        (word,) = stems.values()
-        letters = sum(char.isalpha() for char in word)
-        return 1 if letters >= LONE_WORD and word not in QUESTIONS else _PHRASE_ONLY
-    return len(stems)
 
 
 @hookimpl
