@@ -277,11 +277,17 @@ def test_pinned_key_deleted(root: str) -> None:
     assert action(root, BANNED) == "unusable"
 
 
-def test_a_bundle_that_is_a_folder(root: str) -> None:
-    os.unlink(bundle_path(root))
-    os.mkdir(bundle_path(root))
-    with pytest.raises(BundleError):
-        load(root)
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+@pytest.mark.parametrize("place", [bundle_path, trust_path, index_path])
+def test_a_folder_or_a_pipe_in_place_of_a_file(root: str, place: Any, make: Any) -> None:
+    """Neither holds the hook up."""
+    os.unlink(place(root))
+    make(place(root))
+    if place is index_path:
+        assert action(root, BANNED) == "block"
+    else:
+        with pytest.raises(BundleError, match="is not a regular file"):
+            load(root)
 
 
 @settings(max_examples=60)

@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from gate_support import BASE, PRIVATE, SAMPLE, envelope, install, payload
@@ -20,7 +20,7 @@ from gstack.launcher import import_paths
 from gstack.plan import Plan
 from gstack.sandbox import Sandbox
 from gstack.sessions import read_session
-from gstack.snapshot import SkillIndex, load_plan
+from gstack.snapshot import load_plan
 
 NOT_CONFIGURED = (
     "gstack: not configured on this machine — run `gstack login`. "
@@ -281,6 +281,13 @@ class Resolver:
         return self.said
 
 
+class Installed:
+    """The part of a skill index that the gate asks for."""
+
+    names: ClassVar = {"deploy": "/s/deploy/SKILL.md", "tools:plan": "/p/SKILL.md"}
+    labels: ClassVar = {"Label": "deploy"}
+
+
 def context(root: Path, event: HookEvent, *resolvers: object, value: str = "on") -> HookContext:
     """A hook's context with resolvers of our own (none: the installed ones) and two installed skills."""
     env = {"HOME": str(root), "USER": "alice"}
@@ -303,10 +310,7 @@ def context(root: Path, event: HookEvent, *resolvers: object, value: str = "on")
         time.monotonic(),
         time.monotonic() + 9,
     )
-    data: dict[str, Any] = {slot: {} for slot in SkillIndex.__slots__}
-    ctx._skills = SkillIndex(
-        data | {"names": {"deploy": "/s/deploy/SKILL.md", "tools:plan": "/p/SKILL.md"}, "labels": {"Label": "deploy"}}
-    )
+    ctx._skills = Installed()  # type: ignore[assignment]
     return ctx
 
 
@@ -343,7 +347,7 @@ def test_a_block_beside_a_missing_bundle_holds(tmp_path: Path) -> None:
 def test_skills_that_cannot_be_read_do_not_switch_the_gate_off(tmp_path: Path) -> None:
     ctx = context(tmp_path, command("x"), Resolver(Decision("block", "no")))
 
-    def broken() -> SkillIndex:
+    def broken() -> Any:
         raise OSError("disk")
 
     ctx.skills = broken  # type: ignore[method-assign]

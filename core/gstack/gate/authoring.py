@@ -18,10 +18,9 @@ from gstack.frontmatter import SkillSkipped, Unreadable, frontmatter, load, plai
 from gstack.gate.digest import skill_digest
 from gstack.gate.policyfile import read_text
 
-#: The keys of the YAML file; in the second row those that go into the payload as they are.
-KEYS = ("org", "version", "namespace", "namespaces", "policies", "catalogue", *(_AS_IS := (
-    "defaults", "stale_after_s", "stale_action", "requests_url", "gate_lock",
-)))  # fmt: skip
+#: The keys of the YAML file that go into the payload as they are, and all of its keys.
+_AS_IS = ("defaults", "stale_after_s", "stale_action", "requests_url", "gate_lock")
+KEYS = ("org", "version", "namespace", "namespaces", "policies", "catalogue", *_AS_IS)
 POLICY_KEYS = (
     "policy_id", "name", "matcher_type", "match_value", "action", "reason", "replacement", "expires_at", "exceptions",
     "overridable",

@@ -217,18 +217,10 @@ def load(root: str) -> "Index | Fresh":
     """
     global _open
     try:
-        bundle = sys_os.stat(bundle_path(root))
-    except (FileNotFoundError, NotADirectoryError):
+        key = _key(root)
+    except BundleError:
         _forget()
-        raise BundleMissing("there is no policy bundle on this machine: run 'gstack sync'") from None
-    except OSError as error:
-        _forget()
-        raise BundleError(f"{bundle_path(root)} can't be read: {error.strerror}") from None
-    key: tuple[Any, ...]
-    try:
-        key = (identity(bundle), identity(sys_os.stat(trust_path(root))))
-    except OSError:
-        key = (identity(bundle), ())
+        raise
     if _open is not None and _open[0] == root and _open[1] == key and not _open[2].notice:
         return _open[2]
     _forget()
@@ -236,6 +228,25 @@ def load(root: str) -> "Index | Fresh":
     index = (None if danger else _stored(root, key)) or _fresh(root, danger)
     _open = (root, key, index)
     return index
+
+
+def _key(root: str) -> "tuple[Any, ...]":
+    """What bundle and pinned key are recognised by; a missing key by nothing. Raises BundleMissing, BundleError."""
+    found: list[Any] = []
+    for path in (bundle_path(root), trust_path(root)):
+        try:
+            status = sys_os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            if not found:
+                raise BundleMissing("there is no policy bundle on this machine: run 'gstack sync'") from None
+            found.append(())
+            continue
+        except OSError as error:
+            raise BundleError(f"{path} can't be read: {error.strerror}") from None
+        if status.st_mode & 0o170000 != 0o100000:  # reading a pipe would hold the hook up
+            raise BundleError(f"{path} is not a regular file")
+        found.append(identity(status))
+    return tuple(found)
 
 
 def reload(root: str) -> "Fresh":
@@ -262,10 +273,9 @@ def _fresh(root: str, danger: str) -> "Fresh":
 def stored(root: str) -> bool:
     """Whether the stored index fits what is installed now, so that the hook needn't verify anything."""
     try:
-        key = (identity(sys_os.stat(bundle_path(root))), identity(sys_os.stat(trust_path(root))))
-    except OSError:
+        found = _stored(root, _key(root))
+    except BundleError:
         return False
-    found = _stored(root, key)
     if found is not None:
         found.close()
     return found is not None
@@ -293,6 +303,7 @@ def _forget() -> None:
 def _stored(root: str, key: "tuple[Any, ...]") -> "Index | None":
     """The stored index, None when it is missing, broken, somebody else's, or made from something else."""
     flags = sys_os.O_RDONLY | getattr(sys_os, "O_CLOEXEC", 0) | getattr(sys_os, "O_NOFOLLOW", 0)
+    flags |= getattr(sys_os, "O_NONBLOCK", 0)
     try:
         fd = sys_os.open(index_path(root), flags | getattr(sys_os, "O_BINARY", 0))
     except OSError:
