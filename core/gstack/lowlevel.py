@@ -1,9 +1,8 @@
 """The few system calls, JSON functions and locks that the hook needs, without ``os`` or ``json``.
 
 Hot, and hand-written because importing costs what users feel: ``os`` adds 16 % and ``json`` (through ``re``) 120 % to
-the bare
-interpreter (docs/performance.md). On POSIX everything comes from the built-in ``posix`` module and from ``_json``,
-the C half of ``json``; where those are missing, the ordinary modules are used.
+the bare interpreter (docs/performance.md). On POSIX everything comes from the built-in ``posix`` module and from
+``_json``, the C half of ``json``; where those are missing, the ordinary modules are used.
 """
 
 import sys

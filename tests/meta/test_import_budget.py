@@ -5,6 +5,7 @@ Starts the real process on a real payload and looks at its ``sys.modules`` at th
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ INTERPRETER = {
     "_datetime",
     "winreg",
 }
-ALLOWED_C = {"_json", "fcntl", "_sha2", "_sha256"}
+ALLOWED_C = {"_json", "fcntl", "gc", "pwd", "_sha2", "_sha256"}
 ALWAYS = {
     "gstack",
     "gstack.api",
@@ -78,31 +79,63 @@ ROUTE = ALWAYS | {
 }
 
 
+TOOLS = {"gstack.errors", "gstack.values", "gstack.values.tools", "gstack_hosts.claude_code.tools"}
+STOP = TOOLS | {
+    "gstack.contracts",
+    "gstack.contracts.hook",
+    "gstack.transcript",
+    "gstack.values.contracts",
+    "gstack_hosts.claude_code.events",
+    "gstack_hosts.claude_code.paths",
+    "gstack_hosts.claude_code.records",
+    "gstack_hosts.claude_code.results",
+    "gstack_hosts.claude_code.transcript",
+}
+VERDICT = {
+    *(
+        f"gstack.contracts.{name}"
+        for name in ["block_text", "check", "decision", "matching", "records", "runs", "schema"]
+    ),
+    *(f"gstack.contracts.{name}" for name in ["session_kind", "status", "waivers"]),
+    *(f"gstack.shell{name}" for name in ("", "_reader", "_words")),
+    "gstack_plugins",
+    "gstack_plugins.report_labels",
+    "gstack_plugins.report_labels.report",
+    *(f"gstack_plugins.check_after_last_edit{n}" for n in ("", ".commands", ".names", ".table", ".wrappers")),
+}
+GATE = TOOLS | {
+    "gstack.gate",
+    *(
+        f"gstack.gate.{name}"
+        for name in ["decision", "freshness", "hook", "index", "names", "texts", "audit", "refresh", "spool"]
+    ),
+    "gstack.transcript",
+    "gstack.values.gate",
+    "gstack_plugins",
+    "gstack_plugins.policy_bundle",
+}
+
+
 def modules_after(box: Sandbox, event: str, payload: dict[str, object]) -> set[str]:
-    """The modules of the hook process when it ends, told by a launcher that is told to tell."""
-    text = Path(launcher_path(box.root)).read_text()
-    spy = Path(box.root) / "bin" / "spy"
-    out = Path(box.folder) / "modules.json"
-    # `_exit` is the hook's last act; the spy writes the list there
-    hooked = (
-        "    import gstack.lowlevel as low\n"
-        "    real = low.sys_os._exit\n"
+    """The modules of the hook process when it ends: `_exit` is its last act, and here it writes the list first."""
+    out = Path(box.folder) / "modules"
+    spy = (
+        "    gc.disable()\n    import posix\n    real = posix._exit\n"
         "    def _exit(code):\n"
-        f"        names = sorted(sys.modules); fd = low.sys_os.open({str(out)!r}, 577, 384)\n"
-        "        low.write_all(fd, low.dump_json(names).encode()); real(code)\n"
-        "    low.sys_os._exit = _exit\n"
+        f"        fd = posix.open({str(out)!r}, 577, 384)\n"
+        "        posix.write(fd, ' '.join(sys.modules).encode())\n        real(code)\n"
+        "    posix._exit = _exit\n"
     )
-    spy.write_text(text.replace("    stored = None\n", hooked + "    stored = None\n"))
-    spy.chmod(0o700)
     launcher = Path(launcher_path(box.root))
-    kept = launcher.read_bytes()
-    launcher.write_bytes(spy.read_bytes())
+    kept = launcher.read_text()
+    assert "    gc.disable()\n" in kept
+    launcher.write_text(kept.replace("    gc.disable()\n", spy))
     try:
-        for _ in range(2):  # the first run may take the slow road
+        for _ in range(3):  # the first run may take the slow road, the second stores its code
             assert box.run(event, payload).code == 0
     finally:
-        launcher.write_bytes(kept)
-    return set(json.loads(out.read_text()))
+        launcher.write_text(kept)
+    return set(out.read_text().split())
 
 
 def check(found: set[str], allowed: set[str]) -> None:
@@ -110,19 +143,26 @@ def check(found: set[str], allowed: set[str]) -> None:
     assert not extra, f"the hook may not import {sorted(extra)}"
 
 
+CONTRACT = """---
+name: investigate
+description: d
+contract:
+  version: 1
+  items:
+    - {id: report, kind: report_labels, heading: DEBUG REPORT, labels: [Fix]}
+    - {id: repro, kind: check_after_last_edit}
+---
+body
+"""
 SKILL = "---\nname: investigate\ndescription: d\ntriggers:\n  - fix this bug\n---\n# Investigate\n"
 
 
 @pytest.fixture
 def old_box(tmp_path: Path) -> Sandbox:
     """A sandbox whose files are old enough for a snapshot to be trusted at once."""
-    import os
-    import time
-
     box = Sandbox(str(tmp_path / "box"))
     box.add_skill("investigate", SKILL)
     box.configure(skill_routing="on", skill_contracts="on", gate="on")
-    del os
     time.sleep(2.1)  # ctime can't be set back: wait until it isn't racy any more
     return box
 
@@ -132,6 +172,57 @@ def test_routing_stays_within_its_budget(old_box: Sandbox) -> None:
     found = modules_after(old_box, "UserPromptSubmit", payload)
     assert "gstack_plugins.lexical_scorer" in found
     check(found, ROUTE)
+
+
+def transcript(box: Sandbox, *records: dict[str, object]) -> str:
+    path = Path(box.folder) / "t.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def stop(box: Sandbox, path: str) -> dict[str, object]:
+    return {
+        "session_id": "a", "cwd": box.work, "hook_event_name": "Stop", "transcript_path": path,
+        "stop_hook_active": False, "last_assistant_message": "Done.", "background_tasks": [],
+    }  # fmt: skip
+
+
+def test_a_stop_stays_within_its_budget(old_box: Sandbox) -> None:
+    old_box.add_skill("investigate", CONTRACT)
+    time.sleep(2.1)
+    text = {
+        "type": "assistant",
+        "uuid": "1",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+    }
+    path = transcript(old_box, text)
+    check(modules_after(old_box, "Stop", stop(old_box, path)), ALWAYS | STOP)
+    load = {"type": "tool_use", "id": "t", "name": "Skill", "input": {"skill": "investigate"}}
+    path = transcript(
+        old_box,
+        {"type": "assistant", "uuid": "2", "message": {"role": "assistant", "content": [load]}},
+        {
+            "type": "user",
+            "uuid": "3",
+            "message": {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t", "content": "Launching"}],
+            },
+            "toolUseResult": {"success": True, "commandName": "investigate"},
+        },
+        text,
+    )
+    found = modules_after(old_box, "Stop", stop(old_box, path))
+    assert "gstack_plugins.report_labels" in found
+    check(found, ALWAYS | STOP | VERDICT)
+
+
+def test_the_gate_stays_within_its_budget(old_box: Sandbox) -> None:
+    payload = {
+        "session_id": "a", "cwd": old_box.work, "hook_event_name": "PreToolUse", "tool_name": "Skill",
+        "tool_input": {"skill": "investigate"}, "tool_use_id": "t",
+    }  # fmt: skip
+    check(modules_after(old_box, "PreToolUse", payload), ALWAYS | GATE)
 
 
 def test_a_switched_off_feature_costs_the_frame_only(old_box: Sandbox) -> None:
