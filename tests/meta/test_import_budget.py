@@ -74,6 +74,9 @@ ROUTE = ALWAYS | {
     "gstack_plugins",
     "gstack_plugins.lexical_scorer",
     "gstack_plugins.lexical_scorer.equivalents",
+    "gstack.values",
+    "gstack.values.skills",
+    "gstack_hosts.claude_code.plugins",
     "gstack_hosts.claude_code.skills",
     "gstack_hosts.claude_code.paths",
 }
@@ -168,6 +171,7 @@ def old_box(tmp_path: Path) -> Sandbox:
 
 
 def test_routing_stays_within_its_budget(old_box: Sandbox) -> None:
+    old_box.configure(skill_routing="on")
     payload = {"session_id": "a", "cwd": old_box.work, "hook_event_name": "UserPromptSubmit", "prompt": "fix this bug"}
     found = modules_after(old_box, "UserPromptSubmit", payload)
     assert "gstack_plugins.lexical_scorer" in found
