@@ -31,7 +31,7 @@ GROUPS = {
 }
 
 #: Modules that add single commands to the root.
-SINGLE = ("gstack.cli.setup", "gstack.cli.doctor", "gstack.cli.demo", "gstack.cli.connect")
+SINGLE = ("gstack.cli.setup", "gstack.cli.doctor", "gstack.cli.demo", "gstack.cli.connect", "gstack.cli.replay")
 
 
 def _version(shown: bool) -> None:
