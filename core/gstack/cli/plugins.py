@@ -1,6 +1,7 @@
-"""``gstack plugins``: what is installed, what is wrong with it, switching one off."""
+"""``gstack plugins``: what is installed, what is wrong with it, switching one off; making, checking, installing one."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -11,10 +12,14 @@ from gstack.errors import CheckFailed, StateError
 from gstack.isolation import change_trouble
 from gstack.plugins import Status, survey
 
+if TYPE_CHECKING:
+    from gstack.testing.runner import CheckResult
+
 app = typer.Typer(
     help="List, check and switch plug-ins. Example: gstack plugins list", no_args_is_help=True, rich_markup_mode="rich"
 )
 
+_SORTS = ("kind", "scorer", "resolver", "host")
 _JSON = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
@@ -91,3 +96,115 @@ def _change(root: str, change: object) -> None:
         change_trouble(root, change)  # type: ignore[arg-type]
     except OSError as error:
         raise StateError(f"{root}/plugins.json can't be written: {error.strerror}") from error
+
+
+@app.command()
+def new(
+    sort: Annotated[str, typer.Argument(help="kind, scorer, resolver or host.", autocompletion=lambda: list(_SORTS))],
+    name: Annotated[str, typer.Argument(help="The plug-in's id: vendor.name, such as acme.word_count.")],
+) -> None:
+    """Write a distribution for a plug-in of your own into a new folder here; its tests pass at once.
+
+    Example: gstack plugins new kind acme.word_count
+    """
+    from gstack.scaffold import create
+
+    project, written = create(sort, name)
+    for path in written:
+        emit(path)
+    emit()
+    emit(f"cd {project.dist}")
+    emit("python -m pytest                 # with pytest and gstack in this environment")
+    emit("gstack plugins install -e .")
+    emit(f"gstack plugins check {project.name}")
+
+
+@app.command()
+def check(
+    name: Annotated[
+        str, typer.Argument(help="A plug-in's id or a distribution; nothing: all.", autocompletion=complete_id)
+    ] = "",
+    as_json: _JSON = False,
+) -> None:
+    """Run the conformance kit on installed plug-ins; exit 1 when one fails.
+
+    Example: gstack plugins check acme.word_count
+    """
+    from gstack.testing.runner import CheckResult, check_plugin
+
+    statuses = [one for one in survey(root_of(), run_env()) if name in ("", one.found.id, one.found.dist)]
+    if not statuses:
+        _known(name)
+    results: list[tuple[Status, list[CheckResult]]] = []
+    for status in statuses:
+        if status.state == "ok":
+            done = list(check_plugin(status))
+            if not status.in_hook:
+                done.append(CheckResult("the hook can load it", status.why))
+        else:
+            done = [CheckResult("it loads", _state(status))]
+        results.append((status, done))
+        if not as_json:
+            _print_checked(status, done)
+    if as_json:
+        emit_json(
+            [
+                {"id": status.found.id, "group": status.found.group, "checks": [one.as_dict() for one in done]}
+                for status, done in results
+            ]
+        )
+    bad = [status.found.id for status, done in results if any(one.problem for one in done)]
+    if bad:
+        raise CheckFailed(f"{len(bad)} of {len(results)} plug-ins don't pass: {', '.join(bad)}")
+
+
+def _print_checked(status: Status, done: "Sequence[CheckResult]") -> None:
+    problems = [one for one in done if one.problem]
+    emit(
+        f"{status.found.id}: "
+        + (f"{len(problems)} of {len(done)} checks fail" if problems else f"ok, {len(done)} checks")
+    )
+    for one in problems:
+        emit(f"  {one.name}: {one.problem}")
+
+
+@app.command()
+def install(
+    requirements: Annotated[list[str], typer.Argument(help="What pip installs: a name, a file, a folder.")],
+    editable: Annotated[
+        bool, typer.Option("--editable", "-e", help="A folder that you work in, used in place.")
+    ] = False,
+) -> None:
+    """Install plug-ins into gstack's own environment with pip, or say which command does.
+
+    Example: gstack plugins install vendor-file-exists
+    """
+    from gstack import installer
+
+    root, env = root_of(), run_env()
+    found = installer.install(requirements, editable=editable)
+    installer.refresh(root, env)
+    if not found:
+        emit("installed; no plug-in of gstack came with it that wasn't there before")
+        return
+    statuses = installer.states_of(root, env, found)
+    for status in statuses:
+        emit(f"{status.found.id} ({status.found.dist} {status.found.version}): {_state(status)}")
+    bad = [status.found.id for status in statuses if status.state != "ok"]
+    if bad:
+        raise CheckFailed(f"installed, but not usable: {', '.join(bad)}", hint="gstack plugins list says why")
+
+
+@app.command()
+def uninstall(
+    name: Annotated[str, typer.Argument(help="A plug-in's id, or its distribution.", autocompletion=complete_id)],
+) -> None:
+    """Take the distribution of a plug-in out of gstack's environment with pip, or say which command does.
+
+    Example: gstack plugins uninstall vendor.file_exists
+    """
+    from gstack import installer
+
+    dist = installer.uninstall(name)
+    installer.refresh(root_of(), run_env())
+    emit(f"{dist} is uninstalled")

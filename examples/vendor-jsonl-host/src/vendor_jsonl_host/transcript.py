@@ -6,13 +6,13 @@
     {"who": "tool", "at": …, "id": "c1", "ok": true, "text": "12 passed"}
     {"who": "hook", "at": …, "text": "what a hook said when it held a stop"}
 
-The stop hook reads with it: ``Source`` reports files that can't be read, ``load_json`` needs no slow import.
+The stop hook reads with it, so it imports little: ``gstack.lowlevel`` has JSON and files without ``json`` and ``os``.
 """
 
 from gstack.api import Event, ToolCall
-from gstack.errors import UnknownShape
-from gstack.lowlevel import load_json
-from gstack.transcript import Source, since_load
+from gstack.errors import ContractState, UnknownShape
+from gstack.lowlevel import load_json, read_file
+from gstack.transcript import since_load
 
 #: The agent's tools in gstack's words; the others are ``other``.
 TOOLS = {
@@ -47,12 +47,15 @@ def tool_call(record):
 
 def read_transcript(path, *, max_bytes):
     """All events. Raises UnknownShape when no line is one of the agent's, ContractState for an unreadable file."""
+    try:
+        data = read_file(path, max_bytes + 1)
+    except OSError as error:
+        raise ContractState(f"{path}: it can't be read ({error.strerror})") from error
+    if len(data) > max_bytes:
+        raise ContractState(f"{path}: it has more than {max_bytes} bytes")
     reader = _Reader()
-    with Source(path, max_bytes) as source:
-        for place, chunk in source.chunks(0, source.size):
-            for line in chunk.splitlines(keepends=True):
-                reader.take(line, place)
-                place += len(line)
+    for place, line in enumerate(data.split(b"\n")):
+        reader.take(line, place)
     if not reader.known:
         raise UnknownShape(f"{path}: no record of a JSONL agent's transcript is in it")
     return reader.events
