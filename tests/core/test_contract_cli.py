@@ -467,7 +467,7 @@ def test_report_goes_on_after_a_corrupt_record(root: Path, capsys: pytest.Captur
 def test_report_as_a_page(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put_record(root, "miss")
     assert run("report", "--html", str(tmp_path / "out" / "misses.html")) == 0
-    assert (tmp_path / "out" / "misses.html").read_text().startswith("\n<!doctype html>")
+    assert (tmp_path / "out" / "misses.html").read_text().startswith("<!doctype html>")
     assert f"wrote {tmp_path}/out/misses.html" in capsys.readouterr().out
     (tmp_path / "file").write_text("")
     assert run("report", "--html", str(tmp_path / "file" / "x.html")) == 3

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -273,11 +274,10 @@ def test_eval_of_the_labelled_cases(run, tmp_path: Path) -> None:
     assert "57 prompts at threshold 0.66" in out
     assert "gone wrong" not in out
     html = page.read_text("utf-8")
-    assert "http" not in html
-    assert "<script" not in html
+    assert not re.search(r"""(?:src|href)\s*=|url\(|@import|https?://""", html)
     start = html.index("<svg")
     plot = ElementTree.fromstring(html[start : html.index("</svg>") + 6])
-    assert {line.get("class") for line in plot.iter("polyline")} == {"precision", "recall", "f"}
+    assert {line.get("class") for line in plot.iter("polyline")} == {"precision", "recall", "F0.5"}
 
 
 def test_eval_json_names_wrong_prompts_by_id_and_sweeps(run, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _print_report(found: Any) -> None:
-    from gstack.contracts.report import moment
+    from gstack.report_page import moment
 
     if not found.rows:
         emit("no runs are recorded yet")

@@ -7,7 +7,6 @@ transcript, where that file is still there.
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 from gstack.contracts.check import WAIVED
@@ -15,6 +14,9 @@ from gstack.contracts.judge import Bench, Declared, SkillBook, judge_run, read_t
 from gstack.contracts.records import read_record, read_record_file, record_files, record_path
 from gstack.contracts.runs import pending_agents, runs
 from gstack.errors import ContractState, ContractUsage, GstackError
+from gstack.report_page import moment, render
+from gstack.report_page.charts import Bars, bars_over_time
+from gstack.report_page.tables import Cell, Table, share_cell
 from gstack.sessions import safe_id
 
 #: The result of a run that was held and, as its transcript shows, fixed afterwards.
@@ -212,78 +214,51 @@ class Judge:
 # ---------------------------------------------------------------------------------------------------- html
 
 
-def day(seconds: float) -> str:
-    """A day, in UTC."""
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d")
-
-
-def moment(seconds: float) -> str:
-    """A minute, in UTC."""
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
-
-
 def render_html(report: Report, *, now: float) -> str:
-    """One self-contained page: no network, light and dark, readable on a phone."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("gstack.contracts", "templates"), autoescape=True, undefined=StrictUndefined
+    """The report as one self-contained page; ``now`` (seconds since the epoch) is when it was made."""
+    missed = len(report.missed)
+    tables = {
+        "items": Table(
+            "items",
+            ["skill", "item", "#misses", "#runs", "share"],
+            [(s, i, m, t, share_cell(m, t, tone="bad")) for s, i, m, t in report.by_item()],
+        ),
+        "runs": Table(
+            "runs",
+            ["when (UTC)", "skill", "result", "missing or waived", "~session"],
+            [_table_row(row) for row in reversed(report.rows)],
+            cards=True,
+        ),
+        "errors": Table("errors", ["~record", "problem"], report.errors),
+    }
+    fixed = sum(row.result in (FIXED, "met_after_block") for row in report.rows)
+    chart = misses_over_time(report.rows)
+    return render(
+        "gstack.contracts",
+        "report.html.j2",
+        report=report,
+        missed=missed,
+        fixed=fixed,
+        tables=tables,
+        chart=chart,
+        now=now,
     )
-    environment.filters.update(moment=moment)
-    template = environment.get_template("report.html.j2")
-    return template.render(report=report, chart=misses_over_time(report.rows), now=now)
 
 
-class Bar:
-    """One day of the chart: ``day``, the misses of each ``(skill, item)`` place, and how many runs there were."""
-
-    def __init__(self, label: str, parts: list[int], runs_of_day: int) -> None:
-        self.label = label
-        self.parts = parts
-        self.runs = runs_of_day
-
-    @property
-    def total(self) -> int:
-        """All misses of the day."""
-        return sum(self.parts)
+def _table_row(row: Row) -> tuple[Any, ...]:
+    result = row.result.replace("_", " ") + (" (observed)" if row.observed else "")
+    tone = "bad" if row.miss else ""
+    when = Cell(moment(row.updated_at), row.updated_at)
+    return when, row.skill, Cell(result, tone=tone, note=row.note), ", ".join(row.missed_items), row.session
 
 
-class Chart:
-    """Misses by day, stacked by skill and item: ``series`` names the stacks, ``bars`` are the days without gaps."""
-
-    def __init__(self, series: list[str], bars: list[Bar]) -> None:
-        self.series = series
-        self.bars = bars
-
-    @property
-    def top(self) -> int:
-        """The highest bar (at least 1)."""
-        return max([bar.total for bar in self.bars], default=0) or 1
-
-
-#: How many stacks a chart tells apart, and how many bars fit; older days are joined into weeks.
-_SERIES, _BARS = 7, 60
-
-
-def misses_over_time(rows: Sequence[Row]) -> Chart:
-    """The chart's data: days, or weeks where there are too many days."""
-    dated = [row for row in rows if row.updated_at]
-    if not dated:
-        return Chart([], [])
-    first, last = (_day_number(edge(row.updated_at for row in dated)) for edge in (min, max))
-    step = 1 if last - first < _BARS else 7 * (-(-(last - first + 1) // (7 * _BARS)))
-    counts = Counter(f"{row.skill} · {item}" for row in dated for item in row.missed_items)
-    series = [name for name, _ in counts.most_common(_SERIES)]
-    shown = [*series, "others"] if len(counts) > _SERIES else series
-    bars = []
-    for start in range(first, last + 1, step):
-        inside = [row for row in dated if start <= _day_number(row.updated_at) < start + step]
-        parts = [0] * len(shown)
-        for name in (f"{row.skill} · {item}" for row in inside for item in row.missed_items):
-            parts[series.index(name) if name in series else len(series)] += 1
-        bars.append(Bar(day(start * 86400), parts, len(inside)))
-    return Chart(shown, bars)
-
-
-def _day_number(seconds: float) -> int:
-    return int(seconds // 86400)
+def misses_over_time(rows: Sequence[Row]) -> Bars:
+    """The chart's data: misses by skill and item and by day, or week where there are too many days."""
+    days: dict[int, Counter[str]] = {}
+    total: Counter[int] = Counter()
+    for row in rows:
+        if row.updated_at:
+            day_number = int(row.updated_at // 86400)
+            total[day_number] += 1
+            days.setdefault(day_number, Counter()).update(f"{row.skill} · {item}" for item in row.missed_items)
+    return bars_over_time(days, also=total, what="runs")

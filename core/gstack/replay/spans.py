@@ -9,8 +9,8 @@ _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def since(text: str, now: float) -> float:
-    """When ``--since`` begins, in seconds since the epoch: a span before ``now`` (``90m``, ``12h``, ``30d``, ``4w``) or a
-    day (``2026-11-01``, UTC). Raises UsageError."""
+    """When ``--since`` begins, in seconds since the epoch: a span before ``now`` (``90m``, ``12h``, ``30d``, ``4w``) or
+    a day (``2026-11-01``, UTC). Raises UsageError."""
     said = text.strip().lower()
     found = re.fullmatch(r"(\d{1,5})([mhdw])", said)
     if found is not None and int(found[1]):

@@ -7,7 +7,7 @@ OUTCOMES = {
     "met": ("met", "good"),
     "met_waived": ("met, with a waiver", "warn"),
     "blocked": ("unmet at the end", "bad"),
-    "miss": ("unmet, twice or more", "bad"),
+    "miss": ("unmet again later", "bad"),
     "met_after_block": ("unmet at a stop, met later", "warn"),
     "deferred": ("agents were still running", "dim"),
     "open": ("no final turn", "dim"),
@@ -22,4 +22,4 @@ KINDS = {"skill": "skill", "subagent": "subagent", "typed": "typed command", "re
 
 def outcomes_text(counts: dict[str, int]) -> str:
     """How many runs had which outcome."""
-    return ", ".join(f"{count:,} {OUTCOMES[word][0]}" for word, count in counts.items())
+    return "; ".join(f"{count:,} {OUTCOMES[word][0]}" for word, count in counts.items())

@@ -1,7 +1,7 @@
 """The one look of every page that gstack writes: one file, no network, light and dark, readable on a phone. Cold.
 
-A page extends ``page.html.j2`` and is put together from the parts in ``parts.html.j2``: tiles, tables to sort and filter
-(:mod:`~gstack.report_page.tables`), charts (:mod:`~gstack.report_page.charts`) drawn as SVG when the page is made.
+A page extends ``page.html.j2`` and is put together from the parts in ``parts.html.j2``: tiles, tables to sort and
+filter (:mod:`~gstack.report_page.tables`), charts (:mod:`~gstack.report_page.charts`) drawn as SVG beforehand.
 """
 
 from datetime import datetime, timezone

@@ -13,7 +13,6 @@ from gstack.hook import HookContext
 from gstack.lowlevel import read_file
 from gstack.routing.decision import Outcome, RoutedSet, bare_name, decide
 from gstack.routing.hook import judge, routed_set, threshold_of
-from gstack.state import write_atomic
 
 #: The thresholds of the sweep, beside the one in force.
 SWEEP = tuple(round(step / 100, 2) for step in range(30, 101, 5))
@@ -213,48 +212,54 @@ def _bare(outcome: Outcome) -> str | None:
 
 
 def write_html(result: Evaluation, path: str) -> None:
-    """The result as one HTML file that needs no network, the sweep as a plot. Raises StateError."""
-    from jinja2 import Environment, PackageLoader
+    """The result as one page that needs no network, the sweep as a plot. Raises StateError."""
+    from gstack.report_page import render, write_page
 
-    page = Environment(loader=PackageLoader("gstack.routing"), autoescape=True).get_template("eval.html.j2")
-    text = page.render(result=result, plot=_plot(result))
-    try:
-        write_atomic(path, text.encode("utf-8"), mode=0o644)
-    except OSError as error:
-        raise StateError(f"{path} can't be written: {error.strerror}") from error
+    page = render("gstack.routing", "eval.html.j2", result=result, plot=_plot(result), tables=_tables(result))
+    write_page(path, page)
 
 
-#: Size of the plot's field in SVG units, and its margin.
-_WIDTH, _HEIGHT, _MARGIN = 640, 280, 40
+def _plot(result: Evaluation) -> Any:
+    """The sweep in the coordinates of the plot: one line a measure, the marks, the thresholds that stand out."""
+    from gstack.report_page.charts import Line, Lines
 
-
-def _plot(result: Evaluation) -> dict[str, Any]:
-    """The sweep in the coordinates of the plot: one polyline a measure, the axes' marks, the chosen thresholds."""
     low, high = result.sweep[0][0], result.sweep[-1][0]
 
-    def x(at: float) -> float:
-        return round(_MARGIN + (at - low) / (high - low) * _WIDTH, 1)
+    def at(threshold: float) -> float:
+        return (threshold - low) / (high - low)
 
-    def y(value: float) -> float:
-        return round(_MARGIN + (1 - value) * _HEIGHT, 1)
+    def line(name: str, measure: Callable[[Figures], float | None]) -> Line:
+        points = [(at(step), measure(found)) for step, found in result.sweep]
+        return Line(name, [(x, y) for x, y in points if y is not None])
 
-    def line(measure: Callable[[Figures], float | None]) -> str:
-        return " ".join(f"{x(at)},{y(value)}" for at, found in result.sweep if (value := measure(found)) is not None)
+    lines = [
+        line("precision", lambda found: found.precision),
+        line("recall", lambda found: found.recall),
+        line("F0.5", lambda found: found.f_half),
+    ]
+    marks = [(f"{step:.2f}", at(step)) for step in SWEEP[::2] if low <= step <= high]
+    return Lines(lines, marks, [("in force", at(result.threshold)), ("best", at(result.best))])
 
+
+def _tables(result: Evaluation) -> dict[str, Any]:
+    from gstack.report_page.tables import Cell, Table
+
+    def figures_row(name: Any, one: Figures) -> tuple[Any, ...]:
+        rates = (one.precision, one.recall, one.false_route_rate)
+        return name, one.right, one.wrong, one.missed, *(_cell(value) for value in rates)
+
+    def _cell(value: float | None) -> Any:
+        return Cell("\u2013", -1.0) if value is None else Cell(f"{value:.2f}", value)
+
+    head = ["#right", "#wrong", "#missed", "#precision", "#recall"]
+    skills = [figures_row(f"/{name}", one) for name, one in result.skills.items()]
+    sweep = []
+    for at, one in result.sweep:
+        name = Cell(f"{at:.2f}", at, tone="good" if at == result.best else "")
+        sweep.append((*figures_row(name, one)[:6], _cell(one.f_half)))
+    wrong = [(case.id, case.expected or "none", route or "none", reason or "") for case, route, reason in result.wrong]
     return {
-        "width": _WIDTH + 2 * _MARGIN,
-        "height": _HEIGHT + 2 * _MARGIN,
-        "left": _MARGIN,
-        "right": _MARGIN + _WIDTH,
-        "top": _MARGIN,
-        "bottom": _MARGIN + _HEIGHT,
-        "lines": [
-            ("precision", line(lambda found: found.precision)),
-            ("recall", line(lambda found: found.recall)),
-            ("f", line(lambda found: found.f_half)),
-        ],
-        "x_marks": [(f"{at:.2f}", x(at)) for at in SWEEP[::2] if low <= at <= high],
-        "y_marks": [(f"{step / 4:.2f}", y(step / 4)) for step in range(5)],
-        "now": x(result.threshold),
-        "best": x(result.best),
+        "skills": Table("skills", ["skill", *head, "#false routes"], [*skills, figures_row("all", result.total)]),
+        "sweep": Table("sweep", ["#threshold", *head, "#F0.5"], sweep),
+        "wrong": Table("wrong", ["~id", "expected", "routed to", "reason"], wrong),
     }
