@@ -7,11 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from gate_support import BASE, PRIVATE, PUBLIC, SAMPLE, envelope, install, payload
+from gate_support import BASE, PUBLIC, SAMPLE, envelope, install, payload
 
 from gstack.cli import main
-from gstack.gate import render
-from gstack.gate.simulate import parse_line
 
 NOT_CONFIGURED = (
     "gstack: not configured on this machine — run `gstack login`. "
@@ -292,144 +290,6 @@ def test_allow_has_nothing_to_do_where_nothing_blocks(synced: Path, capsys: pyte
 
 def test_allow_without_a_bundle(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "gate", "allow", "x", "--reason", "y")[0] == 3
-
-
-# ------------------------------------------------------------------------------------------ test, simulate
-
-
-def write(path: Path, text: str) -> str:
-    path.write_text(text)
-    return str(path)
-
-
-def test_a_table_of_cases(synced: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = write(
-        home / "cases.yaml",
-        "cases:\n"
-        "  - {skill: acme/teamleader-crm-entry, expect: block, policy: Teamleader retired, reason: hubspot}\n"
-        "  - {skill: plan, kind: subagent, expect: allow}\n"
-        "  - {skill: acme/ship, kind: command, expect: warn}\n"
-        "  - {skill: acme/onboard-customer, expect: block}\n"
-        "  - {skill: acme/wipe-disk, expect: block, policy: Teamleader retired}\n",
-    )
-    code, out, _ = run(capsys, "gate", "test", cases)
-    assert code == 1
-    assert out.splitlines() == [
-        "✗ acme/onboard-customer: expected block, got warn by status:deprecated",
-        "✗ acme/wipe-disk: expected policy Teamleader retired, got status:banned",
-        "3 of 5 cases are as expected",
-    ]
-    code, out, _ = run(capsys, "gate", "test", cases, "--json")
-    assert (code, json.loads(out)["failed"]) == (1, 2)
-
-
-def test_cases_may_name_their_policy_machine_user_and_time(
-    root: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    row = FREEZE | {"expires_at": "2027-01-31", "exceptions": [{"user": "alice", "machine": "m1"}]}
-    (home / "bundle.json").write_bytes(envelope(payload(policies=[row])))
-    cases = write(
-        home / "cases.yaml",
-        "bundle: bundle.json\n"
-        "cases:\n"
-        "  - {skill: hubspot-crm-entry, expect: block, at: 2026-12-01}\n"
-        "  - {skill: hubspot-crm-entry, expect: allow, at: 2027-02-01}\n"
-        "  - {skill: hubspot-crm-entry, expect: allow, at: 2026-12-01, user: alice, machine: m1}\n"
-        "  - {skill: hubspot-crm-entry, expect: block, at: 2026-12-01, user: alice}\n",
-    )
-    assert run(capsys, "gate", "test", cases)[:2] == (0, "4 of 4 cases are as expected\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "holds no cases"),
-        ("cases: []", "holds no cases"),
-        ("cases: {", "is no YAML"),
-        ("- 7", "case 1: it is no mapping"),
-        ("- {expect: block}", "case 1: skill and the other fields must be texts"),
-        ("- {skill: x}", "case 1: expect must be one of allow, warn, block"),
-        ("- {skill: x, expect: maybe}", "case 1: expect must be one of"),
-        ("- {skill: x, expect: allow, kind: thing}", "case 1: kind must be one of"),
-        ("- {skill: x, expect: allow, at: soon}", "case 1: at: 'soon' is no time"),
-        ("- {skill: x, expected: allow}", "case 1: unknown field 'expected'"),
-        ("bundle: 7\ncases: [{skill: x, expect: allow}]", "bundle is no path"),
-    ],
-)
-def test_broken_tables_of_cases(
-    synced: Path, home: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
-) -> None:
-    code, _, err = run(capsys, "gate", "test", write(home / "cases.yaml", text))
-    assert code == 3
-    assert words in err
-    assert err.count("\n") == 1
-
-
-def test_missing_files_of_cases(synced: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "gate", "test", "none.yaml") == (
-        3, "", "GSTACK_STATE_ERROR: none.yaml can't be read: No such file or directory\n",
-    )  # fmt: skip
-
-
-def test_simulate_shows_what_another_bundle_would_change(
-    synced: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = synced / "hooks" / "skill-gate.log"
-    log.parent.mkdir()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 3600))
-    crm = "name=acme/hubspot-crm-entry"
-    lines = [
-        "2020-01-01T00:00:00Z s1 decision=allow name=acme/old rule=approved invoked=old kind=skill",
-        f"{stamp} s1 decision=allow {crm} rule=approved invoked=hubspot-crm-entry kind=skill host=x",
-        f"{stamp} s1 decision=warn {crm} rule=stale base=allow invoked=alias as=hubspot-crm-entry kind=skill",
-        f"{stamp} s1 decision=block name=acme/wipe-disk rule=status:banned invoked=wipe-disk kind=skill",
-        f"{stamp} s1 decision=none invoked=free kind=subagent bundle=missing",
-        f"{stamp} s1 error resolver=x what=y",
-        "broken line",
-        "",
-    ]
-    log.write_text("\n".join(lines))
-    other = payload(
-        policies=[{**FREEZE, "expires_at": None}], manifest_index=SAMPLE["manifest_index"] | {"acme/wipe-disk": {}}
-    )
-    (home / "other.json").write_text(json.dumps(other))
-    code, out, _ = run(capsys, "gate", "simulate", "--bundle", "other.json", "--since", "7d", "--json")
-    found = json.loads(out)
-    assert (code, found["uses"]) == (0, 4)
-    assert found["before"] == {"allow": 2, "block": 1, "none": 1}
-    assert [(one["name"], one["before"], one["after"], one["uses"]) for one in found["changes"]] == [
-        ("acme/hubspot-crm-entry", "allow", "block", 2),
-        ("acme/wipe-disk", "block", "allow", 1),
-        ("free", "none", "allow", 1),
-    ]
-    code, out, _ = run(capsys, "gate", "simulate", "--bundle", "other.json")
-    assert out.splitlines()[0] == "4 uses, 4 of them would be decided otherwise"
-    assert all(len(line) <= 80 for line in out.splitlines())
-
-
-def test_simulate_reads_what_the_gate_wrote(synced: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("hubspot-crm-entry", "wipe-disk"):
-        run(capsys, "gate", "--skill", name)
-    (home / "same.json").write_bytes(envelope(SAMPLE))
-    out = json.loads(run(capsys, "gate", "simulate", "--bundle", "same.json", "--json")[1])
-    assert (out["uses"], out["changes"]) == (2, [])
-
-
-def test_simulate_without_a_log(root: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / "b.json").write_bytes(envelope(SAMPLE))
-    assert "no uses were logged" in run(capsys, "gate", "simulate", "--bundle", "b.json")[1]
-
-
-@pytest.mark.parametrize(
-    "line", ["", "x y", "x y decision=allow", "2026-01-01T00:00:00Z - decision=allow invoked=x kind=odd"]
-)
-def test_lines_that_tell_of_no_use(line: str) -> None:
-    assert parse_line(line) is None
-
-
-def test_the_cli_knows_every_action() -> None:
-    assert set(render._MARKS) == {"allow", "warn", "block"}
-    assert PRIVATE
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, root: Path, text: str, **variables: str) -> "tuple[int, str]":
