@@ -110,8 +110,8 @@ def _place(name: str, source: str, is_package: bool) -> None:
     module.__package__ = name if is_package else above
     if above:
         setattr(sys.modules[above], last, module)
-    if name == _NAME:
-        module.__dict__.update(globals())
+    if name == _NAME:  # the launcher ran this one, under its own name and file
+        module.__dict__.update({key: value for key, value in globals().items() if key[:2] != "__"})
 
 
 def stamp_of(path: str) -> "Stamp":
