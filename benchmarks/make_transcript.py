@@ -1,8 +1,9 @@
 """Write a synthetic Claude Code transcript, for measuring how long the stop hook reads it.
 
-The records have the layout of Claude Code 2.1.332 (keys and their order as in real sessions): prompts, messages of the
-model with one block each, results that stand twice, and the small records in between that no reader needs. About
-4.2 KB a record, of which four fifths are tool output. Nothing is random but for the seed.
+The records have the layout of Claude Code 2.1.332: keys and their order, one block a message, results that stand twice,
+and the records in between that no reader needs (each request to the model is logged with its parameters). About
+4 KB a record; three quarters of the bytes are what tools printed, as code with short lines, quotes and some letters
+that aren't ASCII. Nothing is random but for the seed.
 
     python benchmarks/make_transcript.py --mib 32 --load far big.jsonl
 """
@@ -17,16 +18,21 @@ from typing import Any
 SKILL = "investigate"
 SESSION = "8901bdc4-3070-4b80-9cb4-e27d3b9556b7"
 
-#: Where the load stands: near the end (the last 150 KB), in the middle, in the first turn, nowhere.
+#: Where the load stands: near the end (150 KB from it), in the middle, in the first turn, nowhere.
 PLACES = ("near", "middle", "far", "never")
 
 _WORDS = (
-    "return", "def", "class", "self", "import", "value", "result", "data", "path", "error", "if", "else", "for", "in",
-    "not", "None", "True", "assert", "test", "check", "config", "handler", "request", "response", "token", "session",
-    "the", "a", "of", "to", "and", "is", "this", "when", "skill", "Skill", "command", "name", "type", "user", "assistant",
-    "{", "}", "(", ")", "[", "]", "=", "==", "->", "+", "#", "//", '"text"', "'key'", "\\n",
+    "return", "def", "class", "self", "import", "value", "result", "data", "path", "error", "if", "else", "for",
+    "in", "not", "None", "True", "assert", "test", "check", "config", "handler", "request", "response", "token",
+    "the", "a", "of", "to", "and", "is", "this", "when", "skill", "Skill", "command", "name", "type", "user",
+    "{", "}", "(x)", "[0]", "=", "==", "->", "+", "# why", "//", '"text"', '"assistant"', "'key'", '{"id": 1}', "\\d+",
 )  # fmt: skip
 _TOOLS = ("Bash", "Bash", "Bash", "Read", "Read", "Edit", "Grep", "Write")
+_BETAS = [
+    "claude-code-20250219", "interleaved-thinking-2025-05-14", "context-management-2025-06-27",
+    "per-turn-control-2026-07-01", "mid-conversation-tool-changes-2026-07-01", "thinking-token-count-2026-05-13",
+    "advanced-tool-use-2025-11-20", "effort-2025-11-24", "thinking-display-updates-2026-08-18",
+]  # fmt: skip
 
 
 class Session:
@@ -38,12 +44,14 @@ class Session:
         self.parent: str | None = None
 
     def text(self, size: int, *, colour: bool = False) -> str:
-        """About ``size`` characters of something like code or prose; ``colour``: with terminal escapes."""
+        """About ``size`` characters of something like code; ``colour``: with terminal escapes."""
         parts: list[str] = []
         length = 0
         other = self.random.random() < 0.25  # a quarter of the texts aren't ASCII
         while length < size:
-            line = " ".join(self.random.choices(_WORDS, k=self.random.randint(4, 14)))
+            line = " " * (4 * self.random.randint(0, 3)) + " ".join(
+                self.random.choices(_WORDS, k=self.random.randint(2, 9))
+            )
             if colour and self.random.random() < 0.2:
                 line = f"\x1b[32m{line}\x1b[0m"
             if other and self.random.random() < 0.05:
@@ -57,20 +65,24 @@ class Session:
         return min(60_000, int(self.random.lognormvariate(0.0, 0.9) * mean / 1.5) + 20)
 
     def ident(self) -> str:
+        """The next uuid."""
         self.count += 1
         return f"00000000-0000-4000-8000-{self.count:012x}"
 
+    def digest(self) -> str:
+        """Something like a SHA-256."""
+        return f"{self.random.getrandbits(256):064x}"
+
     def time(self) -> str:
+        """The time of the record that was made last."""
         second = self.count // 3
         return (
             f"2026-11-{1 + second // 86400 % 28:02d}T{second // 3600 % 24:02d}:{second // 60 % 60:02d}:"
             f"{second % 60:02d}.{self.count % 3 * 300:03d}Z"
         )
 
-    def head(self) -> dict[str, Any]:
-        return {"parentUuid": self.parent, "isSidechain": False}
-
     def foot(self) -> dict[str, Any]:
+        """What all conversation records end with."""
         return {
             "userType": "external",
             "entrypoint": "cli",
@@ -81,6 +93,7 @@ class Session:
         }
 
     def user(self, content: Any, **more: Any) -> dict[str, Any]:
+        """A user record."""
         self.parent, before = self.ident(), self.parent
         return {
             "parentUuid": before,
@@ -95,6 +108,7 @@ class Session:
         }
 
     def assistant(self, block: dict[str, Any], stop: str = "tool_use") -> dict[str, Any]:
+        """A record of the model's message."""
         self.parent, before = self.ident(), self.parent
         usage = {
             "input_tokens": 4,
@@ -128,26 +142,46 @@ class Session:
         }
 
     def call(self, name: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A tool call's id and its record."""
         ident = f"toolu_{self.count:024x}"
         return ident, self.assistant({"type": "tool_use", "id": ident, "name": name, "input": given})
 
     def result(self, ident: str, text: str, value: Any, **more: Any) -> dict[str, Any]:
+        """The record of a call's result."""
         block = {"tool_use_id": ident, "type": "tool_result", "content": text, **more}
         return self.user([block], toolUseResult=value, sourceToolAssistantUUID=self.parent)
 
+    def request(self) -> Iterator[dict[str, Any]]:
+        """What is logged of a request to the model."""
+        yield {
+            "type": "api-request", "sessionId": SESSION, "id": self.ident(), "timestamp": self.time(),
+            "version": "2.1.332", "querySource": "sdk", "shapeHash": self.digest(),
+            "params": {
+                "model": "claude-opus-5-5", "betas": _BETAS, "max_tokens": 128000,
+                "thinking": {"type": "adaptive", "display": "updates"},
+                "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+                "output_config": {"effort": "medium"},
+            },
+            "thread": {"type": "none"}, "echoWireToolInputs": False, "keep": 40, "tail": [self.digest(), self.digest()],
+            "cacheControl": [{"path": ["system", 0], "value": {"type": "ephemeral"}}] * 3,
+            "requestDigest": self.digest(),
+        }  # fmt: skip
+        yield {"type": "tools-used", "tools": ["Bash", "Read", "Skill"], "sessionId": SESSION}
+        yield {"type": "last-prompt", "lastPrompt": "go on", "leafUuid": self.parent, "sessionId": SESSION}
+
     def step(self) -> Iterator[dict[str, Any]]:
         """One tool call and what stands round it."""
+        yield from self.request()
         name = self.random.choice(_TOOLS)
         path = f"/home/u/work/src/module_{self.random.randint(1, 40)}.py"
-        output = self.text(self.size(7500), colour=name == "Bash" and self.random.random() < 0.25)
+        output = self.text(self.size(11_000), colour=name == "Bash" and self.random.random() < 0.25)
         if self.random.random() < 0.5:
             yield self.assistant({"type": "text", "text": self.text(self.size(350))})
+        value: dict[str, Any]
         if name == "Bash":
             ident, call = self.call("Bash", {"command": f"pytest {path} -q", "description": "Run the tests"})
             yield call
-            value: Any = {
-                "stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False,
-            }  # fmt: skip
+            value = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
             yield self.result(ident, output, value, is_error=False)
         elif name == "Read":
             ident, call = self.call("Read", {"file_path": path})
@@ -158,13 +192,7 @@ class Session:
             old, new = self.text(self.size(250)), self.text(self.size(300))
             ident, call = self.call("Edit", {"file_path": path, "old_string": old, "new_string": new})
             yield call
-            value = {
-                "filePath": path,
-                "oldString": old,
-                "newString": new,
-                "originalFile": output * 2,
-                "replaceAll": False,
-            }
+            value = {"filePath": path, "oldString": old, "newString": new, "originalFile": output, "replaceAll": False}
             yield self.result(ident, f"The file {path} has been updated.", value)
         elif name == "Grep":
             ident, call = self.call("Grep", {"pattern": "def ", "path": "/home/u/work"})
@@ -175,14 +203,6 @@ class Session:
             yield call
             value = {"type": "create", "filePath": path, "content": output, "structuredPatch": []}
             yield self.result(ident, f"File created successfully at: {path}", value)
-        yield {"type": "last-prompt", "lastPrompt": "go on", "leafUuid": self.parent, "sessionId": SESSION}
-        yield {
-            "type": "api-request",
-            "requestId": f"req_{self.count:024x}",
-            "blobs": [self.ident()],
-            "sessionId": SESSION,
-        }
-        yield {"type": "tools-used", "tools": ["Bash", "Read", "Skill"], "sessionId": SESSION}
 
     def turn(self, *, load: bool = False) -> Iterator[dict[str, Any]]:
         """One prompt and what follows it; ``load``: the model loads the skill first."""
@@ -191,13 +211,16 @@ class Session:
             yield from self.load()
         for _ in range(self.random.randint(3, 12)):
             yield from self.step()
+        yield from self.request()
         yield self.assistant({"type": "text", "text": self.text(self.size(900))}, "end_turn")
         yield {
-            **self.head(), "type": "system", "subtype": "turn_duration", "durationMs": 5000, "timestamp": self.time(),
-            "uuid": self.ident(), **self.foot(),
+            "parentUuid": self.parent, "isSidechain": False, "type": "system", "subtype": "turn_duration",
+            "durationMs": 5000, "messageCount": 12, "uuid": self.ident(), "timestamp": self.time(), "isMeta": False,
+            **self.foot(),
         }  # fmt: skip
 
     def load(self) -> Iterator[dict[str, Any]]:
+        """The Skill tool loads the skill."""
         ident, call = self.call("Skill", {"skill": SKILL, "args": "it fails"})
         yield call
         yield self.result(ident, f"Launching skill: {SKILL}", {"success": True, "commandName": SKILL})
@@ -229,6 +252,7 @@ def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = Fal
 
 
 def main() -> None:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("--mib", type=float, default=32)

@@ -59,16 +59,16 @@ _MINUTES: "dict[str, float]" = {}
 
 
 def epoch(stamp: object) -> "float | None":
-    """Seconds since the epoch of a time stamp: ISO 8601 (``Z``, an offset, or none, which is read as UTC) or a number of
-    seconds or milliseconds. None for anything else."""
+    """Seconds since the epoch of a time stamp; None for what is none.
+
+    It may be ISO 8601 (``Z``, an offset, or none, which is read as UTC) or a number of seconds or milliseconds.
+    """
     if isinstance(stamp, str):
         try:
             minute = _MINUTES.get(stamp[:17])
             if minute is None:
                 minute = _MINUTES[stamp[:17]] = _minute(stamp)
-            if stamp[23:] == "Z":
-                return minute + float(stamp[17:23])
-            return minute + _rest(stamp[17:])
+            return minute + (float(stamp[17:23]) if stamp[23:] == "Z" else _rest(stamp[17:]))
         except ValueError:
             return None
     if isinstance(stamp, bool) or not isinstance(stamp, (int, float)) or not 0 < stamp < 1e15:
@@ -166,26 +166,34 @@ class Source:
             raise self._unreadable(error) from error
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def chunks(self, start: int, end: int) -> "Iterator[tuple[int, bytes]]":
-        """Runs of whole lines from ``start`` (where a line begins) to ``end``, each with its place, about a block long
-        where lines are shorter than that. Only the last one may lack its newline."""
-        rest: list[bytes] = []
-        place = start
+    def chunks(self, start: int, end: int) -> "Iterator[tuple[int, bytes, int, int]]":
+        """The lines from ``start`` (where a line begins) to ``end``, as (place, data, first, last).
+
+        The whole lines ``data[first:last]`` come next; ``place`` is where ``data`` starts in the file. Only the last
+        line of all may lack its newline.
+        """
+        rest: list[bytes] = []  # the parts of the line that the last block broke off
         while start < end:
+            place = start
             data = self._read(start, min(start + self.block, end))
             if not data:
                 break
             start += len(data)
-            cut = data.rfind(b"\n") + 1
-            if not cut:
-                rest.append(data)
-                continue
-            whole = b"".join([*rest, data[:cut]]) if rest else data[:cut]
-            rest = [data[cut:]] if cut < len(data) else []
-            yield place, whole
-            place += len(whole)
+            last = data.rfind(b"\n") + 1
+            if last:
+                first = 0
+                if rest:
+                    first = data.find(b"\n") + 1
+                    line = b"".join([*rest, data[:first]])
+                    yield place + first - len(line), line, 0, len(line)
+                    rest = []
+                if first < last:
+                    yield place, data, first, last
+            if last < len(data):
+                rest.append(data[last:])
         if rest:
-            yield place, b"".join(rest)
+            line = b"".join(rest)
+            yield start - len(line), line, 0, len(line)
 
     def lines_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes]]":
         """The lines from the last to the first, each with its newline, as far as ``limit`` bytes back.

@@ -99,8 +99,10 @@ def feedback(text: str) -> "str | None":
 
 
 def typed_command(text: str) -> "tuple[str, str] | None":
-    """Name (without the slash) and arguments of a typed skill or custom command, when ``text`` is wholly the envelope of
-    one. Built-in commands have the name first, so they are none."""
+    """Name (without the slash) and arguments of a typed skill or custom command, when ``text`` is wholly its envelope.
+
+    Built-in commands have the name first, so they are none.
+    """
     text = text.strip()
     if not text.startswith("<command-message>"):
         return None
@@ -120,8 +122,10 @@ def typed_command(text: str) -> "tuple[str, str] | None":
 
 
 def notifications(text: str) -> "list[tuple[str, str | None, str]]":
-    """The ends of background work that ``text`` reports, as (task id, tool-use id, status); the id of an agent's task is
-    the agent's id. Empty unless the text is a notification; what a report quotes is not read."""
+    """The ends of background work that ``text`` reports, as (task id, tool-use id, status).
+
+    The id of an agent's task is the agent's. Empty unless the text is a notification; what a report quotes isn't read.
+    """
     text = text.strip()
     if not text.startswith("<task-notification"):
         return []

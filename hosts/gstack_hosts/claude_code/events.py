@@ -18,7 +18,8 @@ from gstack_hosts.claude_code.envelopes import (
     origin_of,
     typed_command,
 )
-from gstack_hosts.claude_code.tools import tool_call
+from gstack_hosts.claude_code.results import agents_of, content_text, in_background, refused
+from gstack_hosts.claude_code.tools import load_of, tool_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,41 +28,24 @@ if TYPE_CHECKING:
 
     Record = Mapping[str, Any]
 
-#: What the result of a call that never ran starts with, where the record itself doesn't say so (before 2.1.2xx).
-_REFUSED = (
-    "<tool_use_error>",
-    "The user doesn't want to ",
-    "The user declined to answer",
-    "Permission to use ",
-    "Permission prompt was aborted",
-    "Permission for this action has been denied",
-    "Tool permission request failed",
-    "Claude requested permissions to ",
-    "This command requires approval",
-    "Skill execution blocked by permission rules",
-    "Agent type '",
-    INTERRUPTED,
-)
-#: Failures of a shell that did start, beside ``Exit code N``.
-_RAN = ("Exit code ", "Command timed out", "[Tool result missing due to internal error]")
-
 
 class Decoder:
     """Takes records in file order and makes events of them.
 
-    ``shaped`` is set once a user or assistant record of the known shape was seen; ``orphans`` when a result came whose
-    call was not seen. Of the records that gave events, ``first`` is the time of the first and ``lowest`` the lowest of
-    all later ones (None: no such record), ``untimed`` says whether one had no time. A reader that didn't start at
-    the beginning tells by them whether a record may be the copy of an earlier one.
+    ``shaped`` is set once a user or assistant record of the known shape was seen. The rest is for a reader that didn't
+    start at the beginning, since a record may be the copy of an earlier one. Of the records that gave events, ``first``
+    is the time of the first (None: no such record); ``suspects`` are the ids of those that are older than it and of
+    calls that weren't seen but whose results were (``orphans`` tells of these); ``unsure`` says that a record can't be
+    judged so.
     """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.shaped = False
         self.orphans = False
-        self.untimed = False
+        self.unsure = False
+        self.suspects: list[str] = []
         self.first: float | None = None
-        self.lowest: float | None = None
         self._records: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
         self._results: set[str] = set()
@@ -77,7 +61,7 @@ class Decoder:
 
     def add(self, record: "Record", place: int) -> None:
         """Take the whole record that starts at byte ``place``."""
-        take = _TAKE.get(record.get("type", ""))  # type: ignore[arg-type]
+        take = _TAKE.get(record.get("type", ""))
         uid = record.get("uuid")
         if take is None or not self._begin(uid if isinstance(uid, str) else "", record.get("timestamp"), place):
             return
@@ -86,14 +70,26 @@ class Decoder:
         take(self, record)
         self._end(before)
 
+    # The next three are for main-thread records of which only what is given was decoded. They do what ``add`` does for
+    # them, at a third of its cost.
+
     def take_message(self, uid: str, stamp: str, place: int, ident: str, blocks: "Sequence[Any]") -> None:
-        """Take a main-thread message of the model, of which nothing but these was decoded."""
-        if self._begin(uid, stamp, place):
-            before = len(self.events)
-            if all([isinstance(block, dict) for block in blocks]):
-                self.shaped = True
-                self._blocks(ident or uid, blocks)
-            self._end(before)
+        """Take a message of the model."""
+        if uid in self._records:
+            return
+        for block in blocks:
+            if not isinstance(block, dict):
+                return
+        self.shaped = True
+        self._uid, self._place, self._ts, self._agent = uid, place, epoch(stamp), None
+        before = len(self.events)
+        for block in blocks:
+            kind = block.get("type")
+            if kind == "tool_use":
+                self._call(block)
+            elif kind == "text":
+                self._says(ident, block.get("text"))
+        self._end(before)
 
     def needs_text(self, ref: str) -> bool:
         """Whether the text of a result that didn't fail tells something."""
@@ -101,13 +97,27 @@ class Decoder:
         return call is not None and call.kind in ("shell", "agent")
 
     def take_result(self, uid: str, stamp: str, place: int, ref: str, content: object, value: object) -> None:
-        """Take a main-thread result of a tool that didn't fail, alone in its record, of which nothing but this was
-        decoded; ``content`` is None where it isn't needed."""
-        if self._begin(uid, stamp, place):
-            before = len(self.events)
-            self.shaped = True
-            self._result(_NO_RECORD, {"tool_use_id": ref, "content": content}, value)
-            self._end(before)
+        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed."""
+        self.shaped = True
+        if uid in self._records or ref in self._results:
+            return
+        self._results.add(ref)
+        call = self._calls.get(ref)
+        ok: bool | None = True
+        text = ""
+        if call is None:
+            self._orphan(ref)
+        elif call.kind == "shell":
+            text = content if isinstance(content, str) else content_text(content)
+            if text.startswith("Command ") and in_background(text):
+                ok = None
+        ts = epoch(stamp)
+        before = len(self.events)
+        self.events.append(Event("result", uid=uid, ordinal=place, ts=ts, ref=ref, ok=ok, text=text))
+        self._uid, self._place, self._ts, self._agent = uid, place, ts, None
+        if value is not None or ref in self.loading or (call is not None and call.kind == "agent"):
+            self._outcome(call, ref, False, value, content)
+        self._end(before)
 
     def take_results(self, uid: str, stamp: str, place: int, blocks: "Sequence[Record]", value: object) -> None:
         """Take main-thread results of tools that didn't fail, of which nothing but these was decoded."""
@@ -134,19 +144,12 @@ class Decoder:
         if self._uid:
             self._records.add(self._uid)
         ts = self._ts
-        if ts is None:
-            self.untimed = True
-        elif self.first is None:
+        if self.first is None:
             self.first = ts
-        elif self.lowest is None or ts < self.lowest:
-            self.lowest = ts
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether a record may be the copy of one that stands before the first that was taken."""
-        if self.orphans or self.untimed or self.first is None:
-            return True
-        return self.lowest is not None and self.lowest < self.first
+            self.unsure = ts is None
+        elif ts is None or ts < self.first:
+            self.unsure = self.unsure or ts is None or not self._uid
+            self.suspects.append(self._uid)
 
     def finished(self) -> "list[Event]":
         """All events; a call that may have loaded a skill but has no result (yet) is no load."""
@@ -155,7 +158,7 @@ class Decoder:
         open_loads = {id(event) for event in self.loading.values()}
         return [event for event in self.events if id(event) not in open_loads]
 
-    def _event(self, type: str, **more: "Any") -> Event:  # noqa: A002 - the field's word
+    def _event(self, type: str, **more: "Any") -> Event:
         event = Event(type, uid=self._uid, ordinal=self._place, ts=self._ts, agent=self._agent, **more)
         self.events.append(event)
         return event
@@ -192,10 +195,13 @@ class Decoder:
         if isinstance(content, str):
             self.shaped = True
             return content
-        if isinstance(content, list) and all([isinstance(block, dict) for block in content]):
-            self.shaped = True
-            return content
-        return None
+        if not isinstance(content, list):
+            return None
+        for block in content:
+            if not isinstance(block, dict):
+                return None
+        self.shaped = True
+        return content
 
     def _says(self, message: str, text: object) -> None:
         if not isinstance(text, str) or not text.strip():
@@ -262,13 +268,13 @@ class Decoder:
             self._results.add(ref)
         call = self._calls.get(ref or "")
         if call is None:
-            self.orphans = True
+            self._orphan(ref)
         shell = call is not None and call.kind == "shell"
         failed = block.get("is_error") is True
         text = content_text(block.get("content")) if shell or failed else ""
-        denied = failed and _refused(text, record, shell)
+        denied = failed and refused(text, record, shell)
         ok: bool | None = not failed
-        if shell and not failed and _in_background(text):
+        if shell and not failed and in_background(text):
             ok = None
         event = Event(
             "result",
@@ -282,17 +288,29 @@ class Decoder:
             text=text if shell else "",
         )
         self.events.append(event)
-        if self._agent is not None:
-            return
+        if self._agent is None:
+            self._outcome(call, ref, failed, value, block.get("content"))
+            if failed and (text.startswith(INTERRUPTED) or record.get("toolDenialKind") == "interrupted"):
+                self._event("interrupted")
+
+    def _orphan(self, ref: "str | None") -> None:
+        self.orphans = True
+        self.unsure = self.unsure or ref is None
+        self.suspects.append(ref or "")
+
+    def _outcome(
+        self, call: "ToolCall | None", ref: "str | None", failed: bool, value: object, content: object
+    ) -> None:
+        """What a result means beside itself: a skill is loaded or not, an agent starts or ends."""
         if ref in self.loading:
             self._loaded(str(ref), failed or (isinstance(value, dict) and value.get("success") is False))
         if failed:
-            if text.startswith(INTERRUPTED) or record.get("toolDenialKind") == "interrupted":
-                self._event("interrupted")
-        elif isinstance(value, dict):
-            self._agents(call, value)
-        elif call is not None and call.kind == "agent":
-            self._agent_without_value(call, content_text(block.get("content")))
+            return
+        started, ended = agents_of(call, value, content)
+        if started:
+            self._event("agent_started", ref=started, call=call)
+        if ended:
+            self._ended(ended[0], call.id if call and started else None, ended[1])
 
     def _loaded(self, ref: str, failed: bool) -> None:
         event = self.loading.pop(ref)
@@ -301,33 +319,6 @@ class Decoder:
             while self.events[place] is not event:
                 place -= 1
             del self.events[place]
-
-    def _agents(self, call: "ToolCall | None", value: "Record") -> None:
-        """Which agents a result starts or ends."""
-        status = value.get("status")
-        ref = value.get("agentId") or value.get("taskId")
-        resumed = value.get("resumedAgentId")
-        if isinstance(ref, str) and status in ("async_launched", "remote_launched"):
-            self._event("agent_started", ref=ref, call=call)
-        elif isinstance(ref, str) and status == "completed":
-            self._event("agent_started", ref=ref, call=call)
-            self._ended(ref, call.id if call else None, "completed")
-        elif isinstance(resumed, str):
-            self._event("agent_started", ref=resumed, call=call)
-        elif call is not None and call.kind == "agent_wait":
-            task = value.get("task")
-            if isinstance(task, dict) and task.get("status") in ENDED and isinstance(task.get("task_id"), str):
-                self._ended(task["task_id"], None, task["status"])
-        elif (
-            call is not None and call.native_name in ("TaskStop", "KillShell") and isinstance(value.get("task_id"), str)
-        ):
-            self._ended(value["task_id"], None, "killed")
-
-    def _agent_without_value(self, call: ToolCall, text: str) -> None:
-        if text.startswith("Async agent launched"):
-            ident = text.partition("agentId:")[2].split(None, 1)
-            if ident:
-                self._event("agent_started", ref=ident[0], call=call)
 
     def _ended(self, ref: str, tool_use: "str | None", status: str) -> None:
         call = ToolCall("agent", id=tool_use) if tool_use else None
@@ -414,9 +405,10 @@ class Decoder:
         """Until 2.1.8x: a subagent's record, wrapped."""
         data = record.get("data")
         inner = data.get("message") if isinstance(data, dict) else None
-        if isinstance(data, dict) and data.get("type") == "agent_progress" and isinstance(inner, dict):
-            if inner.get("type") in ("user", "assistant"):
-                self.add({**inner, "isSidechain": True, "agentId": data.get("agentId")}, self._place)
+        if not isinstance(data, dict) or data.get("type") != "agent_progress" or not isinstance(inner, dict):
+            return
+        if inner.get("type") in ("user", "assistant"):
+            self.add({**inner, "isSidechain": True, "agentId": data.get("agentId")}, self._place)
 
 
 #: Stands for a record that has nothing beside its results.
@@ -432,33 +424,6 @@ _TAKE = {
 }
 
 
-def load_of(call: ToolCall) -> "tuple[str | None, str | None]":
-    """The skill that a call loads when it succeeds, and the file where the call names it; (None, None) when it loads none.
-
-    Reading ``skills/<name>/SKILL.md`` is a load; a ``SKILL.md`` elsewhere is the source in somebody's checkout
-    (contracts C3).
-    """
-    if call.kind == "skill":
-        return call.skill, None
-    if call.kind != "read" or not call.paths:
-        return None, None
-    path = call.paths[0]
-    parts = path.replace("\\", "/").split("/")
-    if len(parts) > 2 and parts[-1] == "SKILL.md" and parts[-3] == "skills" and parts[-2] not in ("", ".", ".."):
-        return parts[-2], path
-    return None, None
-
-
-def content_text(content: object) -> str:
-    """The text of a result's or prompt's content: a text, or the text blocks of a list, one a line."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = [block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text"]
-    return "\n".join([text for text in texts if isinstance(text, str)])
-
-
 def _agent_of(record: "Record") -> "str | None":
     """The subagent whose record it is; None on the main thread."""
     side, agent = record.get("isSidechain"), record.get("agentId")
@@ -466,28 +431,3 @@ def _agent_of(record: "Record") -> "str | None":
     if side is True:
         return named or "sidechain"
     return named if side is None else None
-
-
-def _refused(text: str, record: "Record", shell: bool) -> bool:
-    """Whether a failed call never ran: denied, rejected, blocked by a hook, or not a valid call."""
-    if isinstance(record.get("toolDenialKind"), str) or text.startswith(_REFUSED):
-        return True
-    decision = record.get("permissionDecision")
-    if isinstance(decision, dict) and decision.get("decision") == "reject":
-        return True
-    head = text[:200]
-    if (head.startswith("PreToolUse:") and " hook error:" in head) or " operation blocked by hook" in head:
-        return True
-    # Before hooks were named in the result, it held their reason alone. A shell's own failures tell the exit code,
-    # since version 2.
-    version = record.get("version")
-    modern = isinstance(version, str) and version[:1].isdigit() and version[:2] not in ("0.", "1.")
-    return shell and modern and not text.startswith(_RAN)
-
-
-def _in_background(text: str) -> bool:
-    """Whether a shell's command goes on in the background, so that how it ends isn't known."""
-    head = text[:200]
-    return head.startswith("Command ") and (
-        "running in background with ID" in head or " moved to the background" in head or " backgrounded by user" in head
-    )

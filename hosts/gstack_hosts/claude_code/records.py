@@ -9,6 +9,7 @@ is the record's own. Whatever looks different in any way is decoded whole.
 """
 
 from gstack.lowlevel import scan_json
+from gstack_hosts.claude_code.needles import Style, style_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ _DULL = frozenset(
         b"content-replacement", b"summary", b"tag",
     ]
 )  # fmt: skip
-#: Attachments that may give one.
-_TELLING = (b"queued_command", b"hook_additional_context", b"task_status")
+#: Attachments and progress records that may give one.
+_TELLING = (b"queued_command", b"hook_additional_context", b"task_status", b"agent_progress")
 #: Tools whose input holds whole texts of which events keep nothing.
 _WRITERS = ("Edit", "Write", "MultiEdit")
 
@@ -35,114 +36,64 @@ _WRITERS = ("Edit", "Write", "MultiEdit")
 _HEAD = 1500
 
 
-class _Style:
-    """The needles for one way of writing JSON: without spaces (Claude Code) or with one after colons and commas."""
+class Heads:
+    """How the frequent records of a session begin: but for ids, their first bytes are the same again and again.
 
-    def __init__(self, colon: str, comma: str) -> None:
-        def key(name: str, value: str = "") -> str:
-            return f'"{name}"{colon}{value}'
+    ``result`` are the bytes from the end of the parent's id to the id of the call that is answered; ``message`` those
+    to the message's id, and ``content`` those from there to its content; ``dull`` those to the end of the type of
+    a record that gives no event. Empty stands for "none yet"; each is set when such a record was looked at in full.
+    """
 
-        def needle(*parts: str) -> bytes:
-            return "".join(parts).encode()
+    __slots__ = ("content", "dull", "message", "result")
 
-        kind = key("type", '"tool_result"')
-        uuid = key("uuid", '"')
-        self.type = needle("{", key("type", '"'))
-        self.attachment = needle(key("attachment", "{"), key("type", '"'))
-        self.progress = needle(key("type", '"progress"'))
-        self.main = needle(key("isSidechain", "false"))
-        self.message = needle(key("message", "{"))
-        self.content = needle(key("content", "["))
-        self.id = needle(key("id", '"'))
-        self.user = needle(key("type", '"user"'))
-        self.assistant = needle(key("type", '"assistant"'))
-        self.uuid = needle(uuid)
-        self.stamp = needle(key("timestamp", '"'))
-        self.after_uuid = needle('"', comma, key("timestamp", '"'))
-        # a message of the model: what follows its content, what stands before its uuid, a call at its start
-        self.stop = needle("]", comma, key("stop_reason"))
-        self.tail = needle(key("type", '"assistant"'), comma, uuid)
-        self.call = needle("[{", key("type", '"tool_use"'), comma, key("id", '"'))
-        self.name = needle('"', comma, key("name", '"'))
-        self.path = needle(key("file_path", '"'))
-        self.block = needle("}", comma, "{", key("type", '"'))
-        # a result: its id in either order, what follows, what ends its message
-        self.ref = needle("[{", key("tool_use_id", '"'))
-        self.after_ref = needle('"', comma, kind, comma, key("content"))
-        self.result = needle("[{", kind, comma, key("tool_use_id", '"'))
-        self.after_result = needle('"', comma, key("content"))
-        self.fine = needle(comma, key("is_error", "false"))
-        self.bad = needle(key("is_error", "true"))
-        self.text = needle(key("type", '"text"'))
-        self.closed = needle("}]}", comma, uuid)
-        self.shut = needle("}", comma, uuid)
-        self.value = needle('"', comma, key("toolUseResult"))
-        self.any_value = needle(key("toolUseResult"))
-        #: What a result's value starts with that holds nothing an event needs.
-        self.dull = tuple(
-            needle("{", start)
-            for start in (
-                key("stdout"),
-                key("type", '"text"'),
-                key("type", '"create"'),
-                key("type", '"update"'),
-                key("type", '"image"'),
-                key("type", '"file_unchanged"'),
-                key("filePath"),
-                key("filenames"),
-                key("mode"),
-                key("oldTodos"),
-                key("bytes"),
-                key("query"),
-            )
-        )
+    def __init__(self) -> None:
+        self.result = self.message = self.content = self.dull = b""
 
 
-_COMPACT = _Style(":", ",")
-_SPACED: "list[_Style]" = []  # made when it is needed
-
-
-def feed(decoder: "Decoder", place: int, data: bytes) -> None:
-    """Give ``decoder`` the records of the whole lines ``data``, which start at byte ``place`` of the file.
+def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, size: int) -> None:
+    """Give ``decoder`` the records of the lines ``data[start:size]``; ``data`` starts at byte ``place`` of the file.
 
     A line that is broken, empty or no object is passed over, and one that holds two objects (a lost newline) is two
     records. A last line without its newline may still be being written: it counts when it is complete. Never raises.
     """
-    find, startswith = data.find, data.startswith
-    style = _COMPACT
-    if find(b'": ', 0, 60) > 0:
-        if not _SPACED:
-            _SPACED.append(_Style(": ", ", "))
-        style = _SPACED[0]
-    opening, message, main, refs = style.type, style.message, style.main, (style.ref, style.result)
-    holes = b"\0" in data  # a crash leaves them
-    start, size = 0, len(data)
+    find = data.find
+    style = style_of(data, start)
+    parent, opening = style.parent, style.type
+    to_id, to_type = len(parent), len(opening)
+    holes = data.find(b"\0", start, size) >= 0  # a crash leaves them
+    message = content = result = dull = b""
+    to_message = to_content = to_result = to_dull = 0
     while start < size:
-        end = find(b"\n", start)
+        end = find(b"\n", start, size)
         if end < 0:
             end = size
-        elif not holes and startswith(b'{"', start) and data[end - 1] == 0x7D:
-            head = start + _HEAD if start + _HEAD < end else end
-            if startswith(opening, start):
-                at = start + len(opening)
-                done = data[at : find(b'"', at, head)] in _DULL and find(b'}{"', at, end) < 0
-            else:
-                at = find(message, start, head)
-                if at < 0:
-                    done = _is_dull(data, style, start, end)
-                elif find(b"{", start + 1, at) >= 0 or (find(main, start, at) < 0 and _aside(data, start, end)):
-                    done = False
+        elif not holes and data[end - 1] == 0x7D:
+            at = start + to_id + 36  # as long as a uuid is
+            try:
+                if data[start : start + to_type] == opening:
+                    at = start + to_type
+                    done = data[at : find(b'"', at, end)] in _DULL and find(b'}{"', at, end) < 0
+                elif data[start : start + to_id] != parent or find(b'"', start + to_id, end) != at:
+                    done = _checked(decoder, data, style, heads, (start, 0, end), place)
+                elif to_result and data[at : at + to_result] == result:
+                    done = _result(decoder, data, style, start, at + to_result, end, place)
+                elif to_dull and data[at : at + to_dull] == dull:
+                    done = find(b'}{"', at, end) < 0
                 else:
-                    content = find(style.content, at, min(at + _HEAD, end))
-                    try:
-                        if content < 0 or find(b"{", at + len(message), content) >= 0:
-                            done = False
-                        elif startswith(refs, content + len(style.content) - 1):
-                            done = _result(decoder, data, style, (start, at, content, end), place)
-                        else:
-                            done = _message(decoder, data, style, (start, at, content, end), place)
-                    except (ValueError, RecursionError):
-                        done = False
+                    quote = 0
+                    if to_message and data[at : at + to_message] == message:
+                        ident = at + to_message
+                        quote = find(b'"', ident, end)
+                    if quote and data[quote : quote + to_content] == content:
+                        ids = data[ident:quote].decode("ascii"), "", ""
+                        done = _message(decoder, data, style, start, quote + to_content - 1, end, ids, place)
+                    else:
+                        done = _checked(decoder, data, style, heads, (start, at, end), place)
+                        message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
+                        to_message, to_content = len(message), len(content)
+                        to_result, to_dull = len(result), len(dull)
+            except (ValueError, RecursionError):
+                done = False
             if done:
                 start = end + 1
                 continue
@@ -154,7 +105,7 @@ def feed(decoder: "Decoder", place: int, data: bytes) -> None:
 def records_of(line: bytes) -> "list[dict[str, Any]]":
     """The records on a line, whole. Usually one; two when a newline was lost, none when it is broken. Never raises."""
     text = line.replace(b"\0", b"").decode("utf-8", "replace")
-    found = []
+    found: list[dict[str, Any]] = []
     place = 1 if text.startswith("\ufeff") else 0
     while True:
         start = text.find("{", place)
@@ -172,29 +123,99 @@ def records_of(line: bytes) -> "list[dict[str, Any]]":
             found.append(value)
 
 
-def _aside(data: bytes, start: int, end: int) -> bool:
-    """Whether a line may be a subagent's."""
-    return data.find(b'"isSidechain"', start, end) >= 0 or data.find(b'"agentId"', start, end) >= 0
+def _checked(
+    decoder: "Decoder", data: bytes, style: Style, heads: Heads, places: "tuple[int, int, int]", place: int
+) -> bool:
+    """Give ``decoder`` the record of a line that begins otherwise than those before it, and remember how it begins.
 
-
-def _is_dull(data: bytes, style: _Style, start: int, end: int) -> bool:
-    """Whether a line without a message holds one record that gives no event."""
-    head = min(start + _HEAD, end)
-    at = data.find(style.attachment, start, head)
-    if at > 0 and data.find(b"{", start + 1, at) < 0:
-        at += len(style.attachment)
-        return data[at : data.find(b'"', at, end)] not in _TELLING and data.find(b'}{"', at, end) < 0
-    at = data.find(style.progress, start, head)
-    if at > 0 and data.find(b"{", start + 1, at) < 0:
-        return data.find(b'"agent_progress"', at, end) < 0 and data.find(b'}{"', at, end) < 0
-    return False
-
-
-def _message(decoder: "Decoder", data: bytes, style: _Style, places: "tuple[int, int, int, int]", place: int) -> bool:
-    """A message of the model: decode its content, find the rest. Raises ValueError for one that isn't as expected."""
-    start, at, content, end = places
+    ``places`` are where the line starts, where its parent's id ends (0: it has no uuid there) and where the line ends.
+    False when it must be decoded whole; ValueError means the same.
+    """
+    start, known, end = places
     find = data.find
+    head = min(start + _HEAD, end)
+    at = find(style.message, start, head)
+    if at < 0:
+        stop = _dull_until(data, style, start, end)
+        if known and stop:
+            heads.dull = data[known:stop]
+        return stop > 0
+    if not _is_plain_head(data, style, start, at, end):
+        return False
+    content = find(style.content, at, min(at + _HEAD, end))
+    if content < 0 or find(b"{", at + len(style.message), content) >= 0:
+        return False
     body = content + len(style.content) - 1
+    uuid, stamp = _own(data, style.uuid, start, at), _own(data, style.stamp, start, at)
+    if data.startswith((style.ref, style.result), body):
+        if find(style.user, start, at) < 0:
+            return False
+        if uuid or not data.startswith(style.ref, body):
+            return _results(decoder, data, (start, body, end), style, (uuid, stamp), place)
+        ref = body + len(style.ref)
+        if not _result(decoder, data, style, start, ref, end, place):
+            return _results(decoder, data, (start, body, end), style, (uuid, stamp), place)
+        if known:
+            heads.result = data[known:ref]
+        return True
+    ident = find(style.id, at, content)
+    typed = find(style.assistant, start, at) > 0
+    if typed and not uuid and data[end - 2 : end] == b'"}':  # in 2025 it could be the last key
+        uuid = _own(data, style.uuid, end - len(style.uuid) - 38, end)
+    if ident < 0 or bool(uuid) != typed or (typed and not stamp):
+        return False
+    ident += len(style.id)
+    quote = find(b'"', ident, content)
+    if not _message(decoder, data, style, start, body, end, (data[ident:quote].decode("ascii"), uuid, stamp), place):
+        return False
+    if known and not uuid:
+        heads.message, heads.content = data[known:ident], data[quote : body + 1]
+    return True
+
+
+def _is_plain_head(data: bytes, style: Style, start: int, at: int, end: int) -> bool:
+    """Whether what stands before a record's message is flat, and the record of the main thread and no API error."""
+    find = data.find
+    if find(b"{", start + 1, at) >= 0 or find(b'"isApiErrorMessage"', start, at) >= 0:
+        return False
+    if find(style.main, start, at) > 0:
+        return True
+    return find(b'"isSidechain"', start, end) < 0 and find(b'"agentId"', start, end) < 0
+
+
+def _dull_until(data: bytes, style: Style, start: int, end: int) -> int:
+    """Where the type of a record ends that gives no event and is alone on its line; 0 for any other line.
+
+    Only for lines without a message.
+    """
+    head = min(start + _HEAD, end)
+    for needle in (style.attachment, style.progress):
+        at = data.find(needle, start, head)
+        if at > 0 and data.find(b"{", start + 1, at) < 0:
+            at += len(needle)
+            stop = data.find(b'"', at, end) + 1
+            if data[at : stop - 1] in _TELLING or data.find(b'}{"', at, end) >= 0:
+                return 0
+            return stop
+    return 0
+
+
+def _message(
+    decoder: "Decoder",
+    data: bytes,
+    style: Style,
+    start: int,
+    body: int,
+    end: int,
+    ids: "tuple[str, str, str]",
+    place: int,
+) -> bool:
+    """A message of the model, whose content begins at ``body``: decode that, find the rest.
+
+    ``ids`` are the message's id, and its record's uuid and time where they stand before it.
+    """
+    ident, uuid, stamp = ids
+    find = data.find
     stop = find(style.stop, body, end) + 1
     blocks: Any = None
     if not stop:
@@ -206,24 +227,21 @@ def _message(decoder: "Decoder", data: bytes, style: _Style, places: "tuple[int,
         blocks, length = scan_json(text)
         if length != len(text):
             return False
-    tail = find(style.tail, stop, end)
-    if tail > 0:
-        tail += len(style.tail)
-        uuid, stamp, tail = _pair(data, style, tail, end)
-    elif find(style.assistant, start, at) > 0:
-        uuid, stamp = _own(data, style.uuid, start, at), _own(data, style.stamp, start, at)
-        tail = stop
-    else:
+    after = stop
+    if not uuid:
+        tail = find(style.tail, stop, end)
+        if tail < 0:
+            return False
+        uuid, stamp, after = _pair(data, style, tail + len(style.tail), end)
+    if not uuid or find(b'"isApiErrorMessage"', stop, end) >= 0 or find(b"}{", after, end) >= 0 or "\\" in ident:
         return False
-    if not uuid or not stamp or find(b'"isApiErrorMessage"', stop, end) >= 0 or find(b"}{", tail, end) >= 0:
-        return False
-    ident = _own(data, style.id, at, content)
-    synthetic = find(b'"<synthetic>"', at, content) >= 0
-    decoder.take_message(uuid, stamp, place + start, ident or uuid, () if synthetic else blocks)
+    if find(b'"<synthetic>"', max(start, body - 400), body) >= 0:
+        blocks = ()
+    decoder.take_message(uuid, stamp, place + start, ident, blocks)
     return True
 
 
-def _writer(data: bytes, style: _Style, body: int, stop: int) -> "list[dict[str, Any]] | None":
+def _writer(data: bytes, style: Style, body: int, stop: int) -> "list[dict[str, Any]] | None":
     """The one call in a message's content, when its tool is one that writes texts; None for any other content."""
     at = body + len(style.call)
     quote = data.find(b'"', at, stop)
@@ -241,67 +259,70 @@ def _writer(data: bytes, style: _Style, body: int, stop: int) -> "list[dict[str,
     return [{"type": "tool_use", "id": ident, "name": tool, "input": {"file_path": path}}]
 
 
-def _result(decoder: "Decoder", data: bytes, style: _Style, places: "tuple[int, int, int, int]", place: int) -> bool:
-    """Results of tools that didn't fail: find their id, and decode their text and their value where events need them.
+def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int, end: int, place: int) -> bool:
+    """The result of a tool that didn't fail, for the call whose id begins at ``ref``.
 
-    Raises ValueError for one that isn't as expected.
+    Its text and its value are decoded only where events need them.
     """
-    start, at, content, end = places
     find, startswith = data.find, data.startswith
-    if find(style.user, start, at) < 0:
-        return False
-    body = content + len(style.content) - 1
-    if startswith(style.ref, body):
-        ref, after = body + len(style.ref), style.after_ref
-    else:
-        ref, after = body + len(style.result), style.after_result
-    quote = find(b'"', ref, ref + 200)
-    text = quote + len(after)
+    quote = find(b'"', ref, end)
+    text = quote + len(style.after_ref)
     closed = find(style.closed, text, end)
-    if closed < 0 or not startswith(after, quote):
-        return _results(decoder, data, style, places, place)
+    if closed < 0 or not startswith(style.after_ref, quote):
+        return False
     stop = closed - len(style.fine) if startswith(style.fine, closed - len(style.fine)) else closed
     ident = data[ref:quote].decode("ascii")
     said = None
-    if data[text] != 0x22 or data[stop - 1] != 0x22 or data[stop - 2] == 0x5C or decoder.needs_text(ident):
+    if decoder.needs_text(ident) or data[text] != 0x22:
         raw = data[text:stop].decode("utf-8", "replace")
         said, length = scan_json(raw)
         if length != len(raw):
-            return _results(decoder, data, style, places, place)
-    elif (
-        find(b'"tool_use_id"', text, stop) >= 0 or find(style.text, text, stop) >= 0 or find(style.bad, text, stop) >= 0
-    ):
-        return _results(decoder, data, style, places, place)
-    uuid, stamp, stop = _pair(data, style, closed + len(style.closed), end)
-    if not uuid or not stamp or "\\" in ident:
+            return False
+    elif not _is_one_text(data, style, text, stop):
+        return False
+    uuid, stamp, after = _pair(data, style, closed + len(style.closed), end)
+    if not uuid or "\\" in ident:
         return False
     value = None
-    if startswith(style.value, stop):
-        stop += len(style.value)
-        if not startswith(style.dull, stop):
-            value, stop = _scan(data, stop, end)
-            if find(b"}{", stop, end) >= 0:
-                return False
-        elif find(b'}{"parentUuid"', stop, end) >= 0:
+    if startswith(style.value, after):
+        after += len(style.value)
+        if not startswith(style.dull, after):
+            value, after = _scan(data, after, end)
+        elif startswith(style.output, after):
+            same = after + len(style.output) + stop - text  # what a shell printed stands twice
+            after = same if startswith(style.errors, same) else after
+        if find(b'}{"parentUuid"', after, end) >= 0:
             return False
-    elif find(style.any_value, stop, end) >= 0 or find(b"}{", stop, end) >= 0:
+    elif find(style.any_value, after, end) >= 0 or find(b"}{", after, end) >= 0:
         return False
     decoder.take_result(uuid, stamp, place + start, ident, said, value)
     return True
 
 
-def _results(decoder: "Decoder", data: bytes, style: _Style, places: "tuple[int, int, int, int]", place: int) -> bool:
-    """Results in another order of keys, or several in one record. Raises ValueError for what isn't as expected."""
-    start, at, content, end = places
-    blocks, stop = _scan(data, content + len(style.content) - 1, end)
+def _is_one_text(data: bytes, style: Style, start: int, stop: int) -> bool:
+    """Whether a result's content is a text, with no other key or block (they have types) behind it."""
+    if data[stop - 1] != 0x22 or data[stop - 2] == 0x5C or stop - 1 == start:
+        return False
+    return data.find(b'"type"', start, stop) < 0 and data.find(style.key, max(start + 1, stop - 400), stop) < 0
+
+
+def _results(
+    decoder: "Decoder",
+    data: bytes,
+    places: "tuple[int, int, int]",
+    style: Style,
+    ids: "tuple[str, str]",
+    place: int,
+) -> bool:
+    """Results in another order of keys, or several in one record, whose list begins at ``body``."""
+    start, body, end = places
+    uuid, stamp = ids
+    blocks, stop = _scan(data, body, end)
     for block in blocks:
         if not isinstance(block, dict) or block.get("type") != "tool_result" or block.get("is_error") is True:
             return False
-    uuid: str | None
-    if data.startswith(style.shut, stop):
+    if not uuid and data.startswith(style.shut, stop):
         uuid, stamp, _ = _pair(data, style, stop + len(style.shut), end)
-    else:
-        uuid, stamp = _own(data, style.uuid, start, at), _own(data, style.stamp, start, at)
     if not uuid or not stamp or data.find(b"}{", stop, end) >= 0:
         return False
     value = None
@@ -326,7 +347,7 @@ def _scan(data: bytes, at: int, end: int) -> "tuple[Any, int]":
 
 
 def _own(data: bytes, needle: bytes, start: int, end: int) -> str:
-    """The plain text after ``needle``; ``""`` when the needle isn't there. Raises ValueError when the text isn't plain."""
+    """The plain text after ``needle``; ``""`` without the needle. Raises ValueError when the text isn't plain."""
     at = data.find(needle, start, end)
     if at < 0:
         return ""
@@ -337,12 +358,18 @@ def _own(data: bytes, needle: bytes, start: int, end: int) -> str:
     return value
 
 
-def _pair(data: bytes, style: _Style, at: int, end: int) -> "tuple[str, str, int]":
-    """The uuid that starts at ``at``, the time stamp that follows it, and where that ends; empty when they don't stand so."""
-    stop = data.find(b'"', at, end)
+def _pair(data: bytes, style: Style, at: int, end: int) -> "tuple[str, str, int]":
+    """The uuid that starts at ``at``, the time stamp after it, and where that ends; empty where they don't stand so."""
+    stop = at + 36  # as long as a uuid is; anything else is looked for
+    if data[stop : stop + 1] != b'"':
+        stop = data.find(b'"', at, end)
+    after = stop + len(style.after_uuid)
     if not data.startswith(style.after_uuid, stop):
         return "", "", at
-    uuid = data[at:stop].decode("ascii")
-    at = stop + len(style.after_uuid)
-    stop = data.find(b'"', at, end)
-    return ("" if "\\" in uuid else uuid), data[at:stop].decode("ascii"), stop
+    last = after + 24
+    if data[last : last + 1] != b'"':
+        last = data.find(b'"', after, end)
+    both = data[at:last].decode("ascii")
+    if '"' in both[: stop - at] or "\\" in both:
+        return "", "", at
+    return both[: stop - at], both[after - at :], last

@@ -38,7 +38,7 @@ KINDS = {
 _PATHS = ("file_path", "notebook_path", "path")
 
 
-def tool_call(name: str, input: "Mapping[str, Any]", id: "str | None" = None) -> ToolCall:  # noqa: A002 - the fields' words
+def tool_call(name: str, input: "Mapping[str, Any]", id: "str | None" = None) -> ToolCall:
     """The call of tool ``name`` with the host's argument object, which is kept as ``input``.
 
     A skill's name loses the slash that models put before it; arguments of another type than the tool's are left out.
@@ -84,3 +84,20 @@ def _agent(call: ToolCall, given: "Mapping[str, Any]") -> None:
 
 
 _FILL = {"shell": _shell, "edit": _file, "read": _file, "skill": _skill, "agent": _agent}
+
+
+def load_of(call: ToolCall) -> "tuple[str | None, str | None]":
+    """The skill that a call loads when it succeeds, and its file where the call names one; (None, None): no skill.
+
+    Reading ``skills/<name>/SKILL.md`` is a load; a ``SKILL.md`` elsewhere is the source in somebody's checkout
+    (contracts C3).
+    """
+    if call.kind == "skill":
+        return call.skill, None
+    if call.kind != "read" or not call.paths:
+        return None, None
+    path = call.paths[0]
+    parts = path.replace("\\", "/").split("/")
+    if len(parts) > 2 and parts[-1] == "SKILL.md" and parts[-3] == "skills" and parts[-2] not in ("", ".", ".."):
+        return parts[-2], path
+    return None, None

@@ -11,7 +11,7 @@ from gstack.lowlevel import CHUNK, join
 from gstack.transcript import TAIL, Source, epoch, is_load_of, since_load
 from gstack_hosts.claude_code.events import Decoder
 from gstack_hosts.claude_code.paths import config_dir
-from gstack_hosts.claude_code.records import feed, records_of
+from gstack_hosts.claude_code.records import Heads, feed, records_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ESCAPE = b"\\u00"
 #: How many lines before a load are decoded as well when results of calls that stand there follow it.
 _CONTEXT = 60
+#: How many bytes that weren't decoded are searched for ids at most; with more, they are decoded.
+_SEARCH = 64 << 20
 
 
 def read_transcript(path: str, *, max_bytes: int) -> "list[Event]":
@@ -98,14 +100,21 @@ class _NoCollector:
 
 
 def _decoded(lines: "Iterable[Line]") -> Decoder:
-    decoder = Decoder()
+    decoder, heads = Decoder(), Heads()
     for place, line in lines:
-        feed(decoder, place, line)
+        feed(decoder, heads, place, line, 0, len(line))
+    return decoder
+
+
+def _decoded_from(source: Source, start: int) -> Decoder:
+    decoder, heads = Decoder(), Heads()
+    for place, data, first, last in source.chunks(start, source.size):
+        feed(decoder, heads, place, data, first, last)
     return decoder
 
 
 def _whole(source: Source) -> "list[Event]":
-    decoder = _decoded(source.chunks(0, source.size))
+    decoder = _decoded_from(source, 0)
     if not decoder.shaped:
         raise _unknown(source.path)
     return decoder.finished()
@@ -151,15 +160,14 @@ class _Search:
 
     def forwards(self) -> "list[Event] | None":
         """Search from the start up to where the search from the end stopped."""
-        for place, data in self.source.chunks(0, self.searched_from):
-            at = 0
-            while not self.shaped and at < len(data):
-                end = _end_of_line(data, at)
+        for place, data, first, last in self.source.chunks(0, self.searched_from):
+            at = first
+            while not self.shaped and at < last:
+                end = _end_of_line(data, at, last)
                 self._look_at_shape(data[at:end])
                 at = end
-            for start, end in _candidates(data) if self.skills else ():
-                line = data[start:end]
-                if _may_load(line) and self._loads(line):
+            for start, end in _candidates(data, first, last) if self.skills else ():
+                if self._loads(data[start:end]):
                     return self._run_from(place + start)
         return []
 
@@ -169,7 +177,7 @@ class _Search:
 
     def _loads(self, line: bytes) -> bool:
         """Whether a line loads one of the skills, if the call that it holds succeeds."""
-        return any([is_load_of(event, self.skills) for event in _decoded([(0, line)]).events])
+        return any(is_load_of(event, self.skills) for event in _decoded([(0, line)]).events)
 
     def _succeeded(self, lines: "list[Line]") -> bool:
         """Whether the load on the last of ``lines`` (in reverse order) has a result that is no failure."""
@@ -177,9 +185,9 @@ class _Search:
         for place, line in reversed(lines[:-1]):
             if not decoder.loading:
                 break
-            if any([_mentions(line, ref) for ref in decoder.loading]):
-                feed(decoder, place, line)
-        return any([is_load_of(event, self.skills) for event in decoder.finished()])
+            if any(_mentions(line, ref) for ref in decoder.loading):
+                feed(decoder, Heads(), place, line, 0, len(line))
+        return any(is_load_of(event, self.skills) for event in decoder.finished())
 
     def _run_in_tail(self, lines: "list[Line]", back: "Iterator[Line]") -> "list[Event] | None":
         """The run from the load on the last of ``lines`` (in reverse order) on; ``back`` gives the lines before it."""
@@ -191,28 +199,41 @@ class _Search:
             stamp = _time_of(entry[1])
             if stamp is not None:
                 break
-        start = more[-1][0]
-        if start > 0 and (stamp is None or decoder.first is None or stamp > decoder.first):
-            return None  # the load stands behind a younger record, so it may itself be a copy
         if decoder.orphans:  # as a rule the results of calls that stand in the load's own message
-            for entry in back:
-                more.append(entry)
-                if len(more) - len(lines) > _CONTEXT:
-                    break
-            start = more[-1][0]
+            more.extend([entry for _, entry in zip(range(_CONTEXT), back, strict=False)])
             decoder = _decoded(reversed(more))
-        elif start == 0 and decoder.doubtful:
+        elif stamp is None or decoder.first is None or stamp > decoder.first:
+            # the load stands behind a younger record, so it may itself be a copy
+            decoder.suspects.append(decoder.events[0].uid)
+        start = more[-1][0]
+        if start == 0:
             decoder = _decoded(reversed(more))
         return self._run_of(decoder, start)
 
     def _run_from(self, start: int) -> "list[Event] | None":
         """The run when no line before ``start`` holds a load."""
-        decoder = _decoded(self.source.chunks(start, self.source.size))
+        decoder = _decoded_from(self.source, start)
         self.shaped = self.shaped or decoder.shaped
         return self._run_of(decoder, start)
 
     def _run_of(self, decoder: Decoder, start: int) -> "list[Event] | None":
-        return None if start > 0 and decoder.doubtful else since_load(decoder.finished(), self.skills)
+        """The run among a decoder's events, unless something from before ``start`` may have been copied into it."""
+        if start > 0 and (decoder.unsure or decoder.first is None or self._stands_before(start, decoder.suspects)):
+            return None
+        return since_load(decoder.finished(), self.skills)
+
+    def _stands_before(self, start: int, ids: "list[str]") -> bool:
+        """Whether one of ``ids`` may stand before ``start``."""
+        if not ids:
+            return False
+        if len(ids) * start > _SEARCH or not all(map(_is_plain, ids)):
+            return True
+        needles = [ident.encode() for ident in ids]
+        for _, data, first, last in self.source.chunks(0, start):
+            for needle in needles:
+                if data.find(needle, first, last) >= 0:
+                    return True
+        return False
 
 
 def _time_of(line: bytes) -> "float | None":
@@ -223,9 +244,14 @@ def _time_of(line: bytes) -> "float | None":
     return None
 
 
+def _is_plain(ident: str) -> bool:
+    """Whether an id is written in one way only, with nothing that could be escaped."""
+    return ident.isascii() and ident.replace("-", "").replace("_", "").replace("@", "").isalnum()
+
+
 def _mentions(line: bytes, ref: str) -> bool:
-    """Whether ``line`` may hold the id ``ref``; always, where it could be written in more than one way."""
-    return not ref.replace("-", "_").isidentifier() or not ref.isascii() or ref.encode() in line
+    """Whether ``line`` may hold the id ``ref``."""
+    return not _is_plain(ref) or ref.encode() in line
 
 
 # What a line must hold to load a skill: the Skill tool's name (a word in bare quotes can't stand inside a JSON text) or
@@ -234,43 +260,52 @@ def _mentions(line: bytes, ref: str) -> bool:
 
 def _may_load(line: bytes) -> bool:
     """Whether ``line`` could hold a load: only then it is decoded."""
-    if (b'"Skill"' in line or b"SKILL.md" in line) and b'"assistant"' in line:
+    if b'"assistant"' in line and (b'"Skill"' in line or b"SKILL.md" in line or _escape_in(line, 0, len(line))):
         return True
-    return b"command-name" in line or _escape_in(line) >= 0
+    return b"command-name" in line
 
 
-def _candidates(data: bytes) -> "list[tuple[int, int]]":
-    """The lines of ``data`` that could hold a load, first to last, as (start, end). A few may not: ask _may_load."""
+def _candidates(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
+    """The lines of ``data[first:last]`` that could hold a load, in order, as (start, end).
+
+    As :func:`_may_load`, with the most telling mark first, so that most bytes are looked at no more than twice.
+    """
     found: dict[int, int] = {}
-    for mark in (b'"Skill"', b"SKILL.md", b"command-name"):
-        at = data.find(mark)
-        while at >= 0:
-            end = found[data.rfind(b"\n", 0, at) + 1] = _end_of_line(data, at)
-            at = data.find(mark, end)
-    at = _escape_in(data)
+    at = data.find(b'"assistant"', first, last)
     while at >= 0:
-        end = found[data.rfind(b"\n", 0, at) + 1] = _end_of_line(data, at)
-        at = _escape_in(data, end)
+        start, end = max(data.rfind(b"\n", first, at) + 1, first), _end_of_line(data, at, last)
+        if (
+            data.find(b'"Skill"', start, end) >= 0
+            or data.find(b"SKILL.md", start, end) >= 0
+            or _escape_in(data, start, end)
+        ):
+            found[start] = end
+        at = data.find(b'"assistant"', end, last)
+    at = data.find(b"command-name", first, last)
+    while at >= 0:
+        start, end = max(data.rfind(b"\n", first, at) + 1, first), _end_of_line(data, at, last)
+        found[start] = end
+        at = data.find(b"command-name", end, last)
     return sorted(found.items())
 
 
-def _end_of_line(data: bytes, at: int) -> int:
-    return data.find(b"\n", at) + 1 or len(data)
+def _end_of_line(data: bytes, at: int, last: int) -> int:
+    return data.find(b"\n", at, last) + 1 or last
 
 
-def _escape_in(data: bytes, start: int = 0) -> int:
-    """Where the next escape of a printable ASCII character is; -1 when there is none.
+def _escape_in(data: bytes, start: int, end: int) -> bool:
+    """Whether an escape of a printable ASCII character stands between ``start`` and ``end``.
 
-    Claude Code writes none; in a line that another program wrote, a mark could hide in one. Inside text that was escaped
-    twice they don't count.
+    Claude Code writes none; in a line that another program wrote, a mark could hide in one. Inside text that was
+    escaped twice they don't count.
     """
-    at = data.find(_ESCAPE, start)
+    at = data.find(_ESCAPE, start, end)
     while at >= 0:
         if b"2" <= data[at + 4 : at + 5] <= b"7":
             before = at
-            while before > 0 and data[before - 1] == 0x5C:
+            while before > start and data[before - 1] == 0x5C:
                 before -= 1
             if (at - before) % 2 == 0:
-                return at
-        at = data.find(_ESCAPE, at + 4)
-    return -1
+                return True
+        at = data.find(_ESCAPE, at + 4, end)
+    return False
