@@ -13,6 +13,7 @@ from gstack.gate.index import BundleMissing, Index, bundle_path, opened, store_m
 from gstack.gate.names import normal
 from gstack.logs import log
 from gstack.lowlevel import join, sys_os
+from gstack.sessions import read_session, update_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,8 +190,6 @@ def _folder_notice(ctx: "HookContext", outcome: "Outcome") -> str:
     """A state folder that others can write is said once a session."""
     if not outcome.notice:
         return ""
-    from gstack.sessions import read_session, update_session
-
     session = ctx.event.session_id
     if "gate-folder" in read_session(ctx.root, session).notices:
         return ""
@@ -243,14 +242,14 @@ def _remember(ctx: "HookContext", invocation: Invocation, outcome: "Outcome", *,
     event, decision = ctx.event, outcome.decision
     if invocation.path is None or event.scope == "subagent":
         return
-    from gstack.sessions import update_session
-
     skills = ctx.skills()
     name = next((name for name, path in skills.names.items() if path == invocation.path), invocation.name)
-    if decision is not None and decision.action == "block" and not observing:
-        update_session(ctx.root, event.session_id, blocked=[name])
-    else:
-        update_session(ctx.root, event.session_id, loaded=[name])
+    blocked = decision is not None and decision.action == "block" and not observing
+    # read first: the lock costs more than all of the gate, and most uses are of a skill that was noted before
+    session = read_session(ctx.root, event.session_id)
+    if name not in (session.blocked if blocked else session.loaded):
+        new: list[str] = [name]
+        update_session(ctx.root, event.session_id, blocked=new if blocked else (), loaded=() if blocked else new)
 
 
 def _report(ctx: "HookContext", outcome: "Outcome") -> None:
