@@ -18,7 +18,7 @@ from typing import Any
 SKILL = "investigate"
 SESSION = "8901bdc4-3070-4b80-9cb4-e27d3b9556b7"
 
-#: Where the load stands: near the end (150 KB from it), in the middle, in the first turn, nowhere.
+#: Where the load stands: near the end (200 KB from it), in the middle, in the first turn, nowhere.
 PLACES = ("near", "middle", "far", "never")
 
 _WORDS = (
@@ -62,7 +62,7 @@ class Session:
 
     def size(self, mean: float) -> int:
         """A length with the long tail that real output has."""
-        return min(60_000, int(self.random.lognormvariate(0.0, 0.9) * mean / 1.5) + 20)
+        return min(30_000, int(self.random.lognormvariate(0.0, 0.9) * mean / 1.5) + 20)
 
     def ident(self) -> str:
         """The next uuid."""
@@ -229,22 +229,24 @@ class Session:
 
 
 def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = False) -> int:
-    """Write about ``size`` bytes to ``path`` with the load where ``load`` (of PLACES) says; the number of records.
+    """Write at most ``size`` bytes to ``path`` with the load where ``load`` (of PLACES) says; the number of records.
 
     ``spaced``: with a space after colons and commas, as Python's ``json`` writes by itself.
     """
     session = Session(seed)
     separators = None if spaced else (",", ":")
     loaded = load == "never"
-    before = {"near": size - 150_000, "middle": size // 2}.get(load, 0)
+    before = {"near": size - 200_000, "middle": size // 2}.get(load, 0)
     records = written = 0
     with path.open("wb") as file:
         while True:
             loads = not loaded and written >= before
             loaded = loaded or loads
             for record in session.turn(load=loads):
+                if not loaded and written >= before:
+                    break  # the turn breaks off, the next one loads
                 line = json.dumps(record, ensure_ascii=False, separators=separators).encode() + b"\n"
-                if loaded and written + len(line) > max(size, before + 150_000):
+                if written + len(line) > size:
                     return records
                 file.write(line)
                 written += len(line)

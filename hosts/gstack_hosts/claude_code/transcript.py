@@ -60,6 +60,24 @@ def read_run(
         return run
 
 
+def last_load(
+    path: str, *, skills: "Collection[str]", max_bytes: int, block: int = CHUNK, tail: int = TAIL
+) -> "Event | None":
+    """The load that :func:`read_run` begins with, or None; the same errors.
+
+    It costs a search and no more, however far back the load stands: for the many stops at which the load alone tells
+    that there is nothing to judge.
+    """
+    with Source(path, max_bytes, block=block) as source, _NoCollector():
+        search = _Search(source, skills)
+        load = search.load_backwards(tail)
+        if load is None and search.searched_from > 0:
+            load = search.load_forwards()
+        if not search.shaped:
+            raise _unknown(path)
+        return load
+
+
 def transcripts(env: "Mapping[str, str]") -> "list[str]":
     """The sessions' transcripts on this machine, newest first; subagents' files are not among them."""
     import os
@@ -146,6 +164,10 @@ class _Search:
         """Search the last ``limit`` bytes, last line first."""
         lines: list[Line] = []
         back = self.source.lines_back(limit)
+        return self._run_in_tail(lines, back) if self._find_back(lines, back) else []
+
+    def _find_back(self, lines: "list[Line]", back: "Iterator[Line]") -> bool:
+        """Take lines from ``back`` up to the first that holds a load; all that were taken are added to ``lines``."""
         for place, line in back:
             lines.append((place, line))
             self._look_at_shape(line)
@@ -153,13 +175,19 @@ class _Search:
             if not self.skills:
                 if self.shaped:
                     self.searched_from = 0
-                    return []
-            elif _may_load(line) and self._loads(line) and self._succeeded(lines):
-                return self._run_in_tail(lines, back)
-        return []
+                    break
+            elif _may_load(line) and self._loads(line) and self._confirmed(place, line, reversed(lines[:-1])):
+                return True
+        return False
 
     def forwards(self) -> "list[Event] | None":
         """Search from the start up to where the search from the end stopped."""
+        for place, _ in self._find_on():
+            return self._run_from(place)
+        return []
+
+    def _find_on(self) -> "Iterator[Line]":
+        """The lines before ``searched_from`` that hold a load, if the call in it succeeds."""
         for place, data, first, last in self.source.chunks(0, self.searched_from):
             at = first
             while not self.shaped and at < last:
@@ -168,8 +196,44 @@ class _Search:
                 at = end
             for start, end in _candidates(data, first, last) if self.skills else ():
                 if self._loads(data[start:end]):
-                    return self._run_from(place + start)
-        return []
+                    yield place + start, data[start:end]
+
+    def load_backwards(self, limit: int) -> "Event | None":
+        """The load, if it is in the last ``limit`` bytes; None when it isn't, or may be the copy of another."""
+        lines: list[Line] = []
+        back = self.source.lines_back(limit)
+        if not self._find_back(lines, back):
+            return None
+        place, line = lines[-1]
+        load = self._confirmed(place, line, reversed(lines[:-1]))
+        stamp, start = None, place
+        while stamp is None and start > 0:
+            start, line = next(back, (-1, b""))
+            stamp = _time_of(line)
+        if load is None or (stamp is None and start == 0):
+            return load
+        if stamp is not None and load.ts is not None and stamp <= load.ts:
+            return load
+        if start >= 0 and not self._stands_before(place, [load.uid]):
+            return load
+        self.searched_from = self.source.size
+        return None
+
+    def load_forwards(self) -> "Event | None":
+        """The last load before ``searched_from`` whose call succeeded."""
+        lines: list[Line] = []
+        known: set[str] = set()
+        for place, line in self._find_on():
+            uids = {event.uid for event in _decoded([(place, line)]).events}
+            if not uids & known:  # else it is a copy
+                lines.append((place, line))
+            known |= uids
+        for place, line in reversed(lines):
+            after = self.source.chunks(place + len(line), self.source.size)
+            load = self._confirmed(place, line, ((at + first, data[first:last]) for at, data, first, last in after))
+            if load is not None:
+                return load
+        return None
 
     def _look_at_shape(self, line: bytes) -> None:
         if not self.shaped:
@@ -179,15 +243,16 @@ class _Search:
         """Whether a line loads one of the skills, if the call that it holds succeeds."""
         return any(is_load_of(event, self.skills) for event in _decoded([(0, line)]).events)
 
-    def _succeeded(self, lines: "list[Line]") -> bool:
-        """Whether the load on the last of ``lines`` (in reverse order) has a result that is no failure."""
-        decoder = _decoded(lines[-1:])
-        for place, line in reversed(lines[:-1]):
+    def _confirmed(self, place: int, line: bytes, later: "Iterable[Line]") -> "Event | None":
+        """The last load on a line whose call has a result, in what follows it, that is no failure."""
+        decoder = _decoded([(place, line)])
+        for at, data in later:
             if not decoder.loading:
                 break
-            if any(_mentions(line, ref) for ref in decoder.loading):
-                feed(decoder, Heads(), place, line, 0, len(line))
-        return any(is_load_of(event, self.skills) for event in decoder.finished())
+            if any(_mentions(data, ref) for ref in decoder.loading):
+                feed(decoder, Heads(), at, data, 0, len(data))
+        loads = [event for event in decoder.finished() if event.ordinal == place and is_load_of(event, self.skills)]
+        return loads[-1] if loads else None
 
     def _run_in_tail(self, lines: "list[Line]", back: "Iterator[Line]") -> "list[Event] | None":
         """The run from the load on the last of ``lines`` (in reverse order) on; ``back`` gives the lines before it."""
