@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-import os
+import shutil
 import sys
 import tempfile
 import time
@@ -222,9 +222,9 @@ def contract_cases(folder: Path) -> list[Case]:
     out = []
     box = sandbox(folder, "contract", 65)
     for size in (1, 10, 32):
-        for where in ("end", "start", "never"):
+        for where in ("near", "far", "never"):
             path = folder / f"{where}-{size}.jsonl"
-            make_transcript.write(path, size_mib=min(size, 31.9), load=where)
+            make_transcript.write(path, (size << 20) - 4096, where)
             payload = {
                 "session_id": f"b-{where}-{size}",
                 "cwd": box.work,
@@ -234,8 +234,8 @@ def contract_cases(folder: Path) -> list[Case]:
                 "last_assistant_message": "Shall I go on?",
                 "background_tasks": [],
             }
-            goal: dict[str, Any] = {"goal": 1.3} if where == "end" else {}
-            if size == 32 and where != "end":
+            goal: dict[str, Any] = {"goal": 1.3} if where == "near" else {}
+            if size == 32 and where != "near":
                 goal = {"goal": 0.6, "against": "orjson parse, 32 MiB"}
             out.append(
                 hook_case(box, "G6", f"stop, {size} MiB, load {where}", json.dumps(payload).encode() + b"\n", **goal)
@@ -257,9 +257,8 @@ def miss_cases(folder: Path) -> list[Case]:
         def touch(path: Path = path) -> None:
             path.write_text(INVESTIGATE + f"\n<!-- {time.time_ns()} -->\n")
 
-        def forget(box: Sandbox = box) -> None:
-            for name in os.listdir(Path(box.root, "snapshot")):
-                os.unlink(Path(box.root, "snapshot", name))
+        def forget(box: Sandbox) -> None:
+            shutil.rmtree(Path(box.root, "snapshot"), ignore_errors=True)
 
         rounds = 15 if skills == 65 else 7
         payload = prompt_payload(box, "b")

@@ -316,15 +316,13 @@ def index_of(contracts: Mapping[str, Any], *, labels: Mapping[str, str] | None =
     return SkillIndex(
         {
             "roots": [],
+            "count": len(contracts),
             "names": {name: f"/home/u/.claude/skills/{name}/SKILL.md" for name in contracts},
             "labels": dict(labels or {}),
             "contracts": dict(contracts),
             "routing": {},
-            "first_steps": {},
-            "sources": {},
             "scorers": {},
-            "skipped": [],
-            "shadowed": [],
+            "rest": {"first_steps": {}, "sources": {}, "skipped": [], "shadowed": []},
         }
     )
 

@@ -135,15 +135,13 @@ def index_of(
     return SkillIndex(
         {
             "roots": ["/skills"],
+            "count": len(skills),
             "names": {skill.name: skill.path for skill in skills},
             "labels": {},
             "contracts": {},
             "routing": {},
-            "first_steps": {},
-            "sources": {},
-            "skipped": [],
-            "shadowed": [],
             "scorers": {name: scorer.prepare(skills) for name, scorer in scorers.items()},
+            "rest": {"first_steps": {}, "sources": {}, "skipped": [], "shadowed": []} | more,
             **more,
         }
     )

@@ -48,7 +48,7 @@ def store(path: str) -> None:
         [sources[name].entry(dumps(sources[name].code())) for name in lazy],
         [name for name in sys.modules if name.startswith("gstack")],
     )
-    write_atomic(path, dumps(stored))
+    write_atomic(path, dumps(stored), sync=False)
 
 
 def _loaded() -> Iterator[_Source]:

@@ -156,7 +156,7 @@ class _Run:
         if not isinstance(payload, dict):
             return b""
         plan = load_plan(root, self.paths, env)
-        host = plan.get("gstack.host_adapters", arguments[0] if arguments else "")
+        host = plan.host(arguments[0] if arguments else "")
         if host is None or host.claims(env, payload) == "foreign":
             return b""
         event: HookEvent | None = host.decode(payload, env)
@@ -241,7 +241,7 @@ def read_payload(fd: int) -> "Any":
 
     Doesn't wait for the end of input: hosts were seen that never close the pipe (claude-code-protocol, section 6 E).
     """
-    data = b""
+    data = bytearray()
     tried = 0
     while len(data) <= PAYLOAD_LIMIT:
         part = sys_os.read(fd, CHUNK)
@@ -257,7 +257,7 @@ def read_payload(fd: int) -> "Any":
     return _document(data)
 
 
-def _document(data: bytes) -> "Any":
+def _document(data: "bytes | bytearray") -> "Any":
     text = data.decode("utf-8", "replace")
     try:
         return scan_json(text.removeprefix("\ufeff"))[0]

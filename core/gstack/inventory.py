@@ -179,7 +179,7 @@ class _Gatherer:
 
     def _parse(self, path: str, mine: "Stamp") -> Skill:
         """The parsed skill, from ``known`` when its files are as they were. Raises SkillSkipped."""
-        beside = join(os.path.dirname(path), "gstack.yaml")
+        beside = path.rpartition("/")[0] + "/gstack.yaml"
         mark = (mine, stamp(beside))
         self.inventory.stamps[path] = mine
         if mark[1] is not None:

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
 #: Format of the files; a change makes older ones stale.
-FORMAT = 3
+FORMAT = 4
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
+
+#: Stands for the stamp of what isn't there.
+_ABSENT = (0, 0, -1, 0)
 
 _HEADER = f"gstack {FORMAT} {__version__} {sys.implementation.cache_tag}\n".encode()
 
@@ -41,24 +44,36 @@ def stamp(path: str) -> "Stamp | None":
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
 
-def fresh(stamps: "Iterable[tuple[str, Stamp | None]]", made: int) -> bool:
-    """Whether everything still has the stamp that it had when the snapshot was made (``made``: ns since the epoch)."""
-    limit = made - RACY_NS
+def stamped(paths: "Iterable[str]", known: "Mapping[str, Stamp | None]", made: int) -> "dict[str, Any]":
+    """The part of a snapshot that binds it to files and folders: their paths and their stamps, one after the other.
+
+    ``known`` are stamps taken before the files were read; ``made`` is the time in ns before anything was looked at. A
+    snapshot of something that changed shortly before is never trusted.
+    """
+    unique = list(dict.fromkeys(paths))
+    marks = [known[path] if path in known else stamp(path) for path in unique]
     # ctime can't be set by hand, so a file with a date in the future is no worry; on Windows it is the creation time
-    place = 1 if POSIX else 0
+    newest = max([mark[1 if POSIX else 0] for mark in marks if mark is not None], default=0)
+    flat = [value for mark in marks for value in (mark or _ABSENT)]
+    # one text and one tuple: a thousand small objects would take longer to read in than the files to look at
+    return {"paths": "\0".join(unique), "marks": tuple(flat), "racy": newest > made - RACY_NS}
+
+
+def fresh(blob: "Mapping[str, Any]") -> bool:
+    """Whether everything that a snapshot is bound to (see :func:`stamped`) still is as it was."""
+    if blob["racy"]:
+        return False
     stat = sys_os.stat
-    for path, old in stamps:
+    marks: list[int] = []
+    for path in blob["paths"].split("\0"):
         try:
-            new = stat(path)
+            found = stat(path)
         except (OSError, ValueError):
-            if old is not None:
-                return False
-            continue
-        if old is None or old[place] > limit or old[3] != new.st_ino or old[2] != new.st_size:
-            return False
-        if old[0] != new.st_mtime_ns or old[1] != new.st_ctime_ns:
-            return False
-    return True
+            marks += _ABSENT
+        else:
+            marks += (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+    same: bool = tuple(marks) == blob["marks"]
+    return same
 
 
 def read_blob(path: str) -> "Any | None":
@@ -89,7 +104,8 @@ def read_blob(path: str) -> "Any | None":
 def write_blob(path: str, value: "Any") -> None:
     """Write a snapshot file atomically. Raises OSError, or ValueError for what isn't plain data."""
     data = dumps(value)
-    write_atomic(path, _HEADER + len(data).to_bytes(8, "little") + data)
+    # not synced: a snapshot that a crash cut off is made anew
+    write_atomic(path, _HEADER + len(data).to_bytes(8, "little") + data, sync=False)
 
 
 # -------------------------------------------------------------------------------------------------- plan
@@ -104,12 +120,7 @@ def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Pl
     """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in)."""
     blob = read_blob(plan_path(root))
     disabled = disabled_plugins(root, env)
-    if (
-        not blob
-        or blob["paths"] != list(paths)
-        or blob["disabled"] != sorted(disabled)
-        or not fresh(blob["stamps"], blob["made"])
-    ):
+    if not blob or blob["folders"] != list(paths) or blob["disabled"] != sorted(disabled) or not fresh(blob):
         from gstack.snapshot_build import build_plan
 
         blob = build_plan(root, paths, disabled)
@@ -122,21 +133,30 @@ def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Pl
 class SkillIndex:
     """The skills that a session in one folder sees, compiled.
 
-    ``names`` maps each invocable name to its ``SKILL.md``; ``labels`` a frontmatter name to the invocable one where
-    they differ; ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set;
-    ``scorers`` a scorer's name to its prepared index.
+    ``count`` is how many there are; ``labels`` maps a frontmatter name to the invocable one where they differ;
+    ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set; ``scorers`` a
+    scorer's name to its prepared index.
     """
 
-    __slots__ = ("_rest", "contracts", "labels", "names", "roots", "routing", "scorers")
+    __slots__ = ("_names", "_rest", "contracts", "count", "labels", "roots", "routing", "scorers")
 
     def __init__(self, data: "Mapping[str, Any]") -> None:
         self.roots: list[str] = data["roots"]
-        self.names: dict[str, str] = data["names"]
+        self.count: int = data["count"]
         self.labels: dict[str, str] = data["labels"]
         self.contracts: dict[str, dict[str, Any]] = data["contracts"]
         self.routing: dict[str, str] = data["routing"]
         self.scorers: dict[str, Any] = data["scorers"]
+        self._names: Any = data["names"]
         self._rest: Any = data["rest"]
+
+    @property
+    def names(self) -> "dict[str, str]":
+        """Each invocable name with its ``SKILL.md``."""
+        if isinstance(self._names, bytes):
+            self._names = loads(self._names)
+        found: dict[str, str] = self._names
+        return found
 
     def _later(self, key: str) -> "Any":
         """What few hooks need is marshalled apart, so that the others needn't read it in."""
@@ -181,7 +201,7 @@ def load_index(
     path = index_path(root, host.id, "\0".join([env.get(name, "") for name in host.skill_variables]), cwd)
     blob = read_blob(path)
     settings = scorer_settings(config, plan)
-    if not blob or blob["settings"] != settings or not fresh(blob["stamps"], blob["made"]):
+    if not blob or blob["settings"] != settings or not fresh(blob):
         from gstack.snapshot_build import build_index
 
         blob = build_index(path, root, host, env, cwd, config, plan, settings, old=blob)

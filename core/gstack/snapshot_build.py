@@ -13,37 +13,48 @@ from gstack.config import Config, names
 from gstack.isolation import CALL_LIMIT, note_trouble
 from gstack.lowlevel import join
 from gstack.plan import Plan, PluginFailed
-from gstack.snapshot import now_ns, plan_path, read_blob, stamp, write_blob
+from gstack.snapshot import now_ns, plan_path, read_blob, stamp, stamped, write_blob
 
 #: How many skill indexes are kept: one for each folder that sessions run in.
 KEEP = 64
+#: What looking at all outside plug-ins may take within a hook, in seconds.
+LOOK_BUDGET = 0.9
 
 
 def build_plan(
-    root: str, paths: Sequence[str], disabled: Collection[str], *, limit: float = CALL_LIMIT
+    root: str, paths: Sequence[str], disabled: Collection[str], *, limit: float | None = None
 ) -> dict[str, Any]:
     """The plan for these import folders, written to its snapshot when the state folder lets it.
 
-    ``limit`` is what looking at one outside plug-in may take, in seconds. A plan that lacks a plug-in only because
-    it was slow this once, or a built-in (gstack is just being installed over), isn't stored.
+    ``limit`` is what looking at one outside plug-in may take, in seconds (None: what a hook has time for). A plan that
+    lacks a plug-in only because it was slow this once, or a built-in (gstack is just being installed over), isn't
+    stored.
     """
     from gstack.plugins import plan_rows, stamped_files, survey
 
     made = now_ns()
-    statuses = survey(root, {"GSTACK_DISABLED_PLUGINS": ",".join(disabled)}, paths=paths, limit=limit)
+    env = {"GSTACK_DISABLED_PLUGINS": ",".join(disabled)}
+    if limit is None:
+        statuses = survey(root, env, paths=paths, limit=CALL_LIMIT, budget=LOOK_BUDGET)
+    else:
+        statuses = survey(root, env, paths=paths, limit=limit)
     for status in statuses:
-        if status.state == "failed":
+        if status.state == "failed" and not status.unlooked:
             note_trouble(root, PluginFailed(status.found.id, status.why, overran=status.overran))
     blob = {
-        "made": made,
-        "paths": list(paths),
+        "folders": list(paths),
         "disabled": sorted(disabled),
         "rows": plan_rows(statuses),
-        "stamps": [(path, stamp(path)) for path in stamped_files(paths, statuses)],
+        **stamped(stamped_files(paths, statuses), {}, made),
     }
-    if not any(status.overran or (status.found.builtin and status.state == "failed") for status in statuses):
+    if not any(map(_unsure, statuses)):
         _store(plan_path(root), blob)
     return blob
+
+
+def _unsure(status: Any) -> bool:
+    """Whether the plan may lack this one only this once."""
+    return status.overran or status.unlooked or (status.found.builtin and status.state == "failed")
 
 
 def build_index(
@@ -72,10 +83,9 @@ def build_index(
     inventory = load_skills(host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known))
     depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
     blob = {
-        "made": made,
         "settings": list(settings),
-        "stamps": _stamps(inventory, depends),
         "index": _index(inventory, config, plan),
+        **stamped(_bound_to(inventory, depends), inventory.stamps, made),
     }
     _store(path, blob)
     _store(source, _pack(inventory.known))
@@ -93,7 +103,8 @@ def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
     }
     return {
         "roots": [root.path for root in inventory.roots],
-        "names": {skill.name: skill.path for skill in skills},
+        "count": len(skills),
+        "names": dumps({skill.name: skill.path for skill in skills}),
         "labels": {skill.label: skill.name for skill in reversed(skills) if skill.label},
         "contracts": {skill.name: skill.contract for skill in skills if skill.contract is not None},
         "routing": {
@@ -121,26 +132,20 @@ def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[s
     return out
 
 
-def _stamps(inventory: Any, depends: Sequence[str]) -> list[tuple[str, Any]]:
-    """The stamps that the parsed files had, and those of every folder and file that could bring or take a skill."""
-    stamps: dict[str, Any] = {}
-    for path in depends:
-        stamps[path] = stamp(path)
+def _bound_to(inventory: Any, depends: Sequence[str]) -> list[str]:
+    """Every file and folder that could bring, change or take a skill."""
+    paths = [*depends, *inventory.stamps]
     for root in inventory.roots:
-        stamps.setdefault(root.path, stamp(root.path))
+        paths.append(root.path)
         for entry in _entries(root.path):
-            file = join(entry, "SKILL.md")
             # the folder's own stamp shows a file that appears beside SKILL.md
-            for path in (entry, file):
-                stamps.setdefault(path, stamp(path))
-    for path, value in inventory.stamps.items():
-        stamps[path] = value
-    return list(stamps.items())
+            paths += (entry, entry + "/SKILL.md")
+    return paths
 
 
 def _entries(folder: str) -> list[str]:
     try:
-        return [join(folder, name) for name in sorted(os.listdir(folder))]
+        return [f"{folder}/{name}" for name in sorted(os.listdir(folder))]
     except OSError:
         return []
 

@@ -62,11 +62,11 @@ def ensure_dir(path: str) -> None:
             raise
 
 
-def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace ``path`` by ``data`` as a whole: a temporary file beside it, fsync, rename. Raises OSError.
+def write_atomic(path: str, data: bytes, *, mode: int = 0o600, sync: bool = True) -> None:
+    """Replace ``path`` by ``data`` as a whole: a temporary file beside it, fsync (unless told otherwise), rename.
 
-    The folder is made when it is missing. A reader sees the old bytes or the new ones, never a part; on an error the
-    old file is as it was and the temporary one is gone.
+    Raises OSError. The folder is made when it is missing. A reader sees the old bytes or the new ones, never a part; on
+    an error the old file is as it was and the temporary one is gone.
     """
     ensure_dir(parent(path))
     temporary = f"{path}.{sys_os.getpid()}.{int(monotonic() * 1e9):x}.tmp"
@@ -76,7 +76,8 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
             if POSIX:
                 sys_os.fchmod(fd, mode)  # whatever the umask says
             write_all(fd, data)
-            sys_os.fsync(fd)
+            if sync:
+                sys_os.fsync(fd)
         finally:
             sys_os.close(fd)
         sys_os.replace(temporary, path)

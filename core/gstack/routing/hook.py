@@ -13,11 +13,12 @@ from gstack.sessions import read_session, update_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from gstack.api import HookEvent
     from gstack.hook import HookContext
+    from gstack.snapshot import SkillIndex
 
 #: The log's name under ``hooks/``.
 LOG = "skill-route"
@@ -76,7 +77,7 @@ def judge(
     if reason:
         return [], Outcome(None, reason)
     skills = ctx.skills()
-    if not skills.names:
+    if not skills.count:
         return [], Outcome(None, NO_SKILLS)
     try:
         candidates = scored(ctx, prompt, setting("route_scorer", ctx.env, ctx.config))
@@ -101,18 +102,20 @@ def scored(ctx: "HookContext", prompt: str, scorer_name: str) -> "list[Candidate
     index = skills.scorers.get(scorer_name)
     if scorer is None or index is None:
         raise PluginFailed(scorer_name, "no such scorer works here")
-    return _sound(ctx.call(scorer, scorer.score, prompt, index), skills.names, prompt, scorer_name)
+    return _sound(ctx.call(scorer, scorer.score, prompt, index), skills, prompt, scorer_name)
 
 
-def _sound(found: "Any", skills: "Container[str]", prompt: str, scorer: str) -> "list[Candidate]":
+def _sound(found: "Any", skills: "SkillIndex", prompt: str, scorer: str) -> "list[Candidate]":
     """A scorer's result, if it is candidates of installed skills with sound values. Raises PluginFailed."""
-    total = len(tokens(prompt)) if found else 0
+    if found == []:
+        return []
+    total, names = len(tokens(prompt)), skills.names
     try:
         for one in found:
             places = one.evidence
             if (
                 not isinstance(one, Candidate)
-                or one.skill not in skills
+                or one.skill not in names
                 or not 0 <= one.score <= 1
                 or (places and not 0 <= min(places) <= max(places) < total)
             ):

@@ -25,12 +25,13 @@ def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
     size: list[int] = []
     words: dict[str, list[int]] = {}
     bare: dict[str, list[int]] = {}
+    seen: dict[str, str] = {}
     for place, skill in enumerate(ordered):
         for trigger in sorted(set(skill.triggers)):
             parts = tokens(trigger)
             if not parts:
                 continue
-            stems = content(parts)
+            stems = content(parts, seen)
             for one in stems:
                 words.setdefault(one, []).append(len(owner))
             if not stems:
@@ -50,12 +51,16 @@ def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
     }
 
 
-def content(parts: Sequence[str]) -> dict[str, str]:
-    """The content words of a trigger's tokens: stem -> word as written, in order."""
+def content(parts: Sequence[str], seen: dict[str, str] | None = None) -> dict[str, str]:
+    """The content words of a trigger's tokens: stem -> word as written, in order; ``seen`` keeps stems."""
+    seen = {} if seen is None else seen
     found: dict[str, str] = {}
     for word in parts:
         if word not in COMMON:
-            found.setdefault(stem(word), word)
+            one = seen.get(word)
+            if one is None:
+                one = seen[word] = stem(word)
+            found.setdefault(one, word)
     return found
 
 
