@@ -146,6 +146,7 @@ def test_connected_but_never_synced_points_at_sync(box: Sandbox) -> None:
 
 def test_a_tampered_bundle_fails_open_and_says_so(box: Sandbox) -> None:
     synced(box)
+    box.run("PreToolUse", tool("Skill", skill="acme/wipe-disk"))  # the first run makes the snapshots, which takes its time
     path = Path(box.root, "gate", "bundle.json")
     path.write_bytes(path.read_bytes().replace(b"banned", b"active"))
     said = box.run("PreToolUse", tool("Skill", skill="acme/wipe-disk")).answer
