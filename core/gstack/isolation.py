@@ -6,7 +6,8 @@ Hot where an outside plug-in takes part in a hook; the built-ins don't need it. 
 import sys
 from time import monotonic, time
 
-from gstack.lowlevel import dump_json, join
+from gstack.errors import GstackError
+from gstack.lowlevel import dump_json, join, sys_os
 from gstack.plan import ALARM, Deadline, PluginFailed, one_line, read_trouble, trouble_path
 from gstack.state import Lock, write_atomic
 
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gstack.plan import Plan
+
 #: What one call of an outside plug-in may take, in seconds.
 CALL_LIMIT = 0.3
+#: Methods of a host adapter that read files, and may take longer: the hook's own deadline is near.
+SLOW_METHODS = {"read_run": 4.0, "read_transcript": 4.0, "skill_places": 1.0, "skills_in": 1.0}
 
 
 class Overrun(BaseException):
@@ -46,8 +51,9 @@ class _Sink:
 def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: float = CALL_LIMIT) -> "Any":
     """Call a plug-in's function within ``limit`` seconds. Raises PluginFailed whatever it does wrong."""
     kept, sink = sys.stdout, _Sink()
-    outer = ALARM.call
+    outer, real_exit = ALARM.call, sys_os._exit
     sys.stdout = sink
+    _set_exit(_no_exit)
     ALARM.call = monotonic() + limit
     ALARM.arm()
     try:
@@ -66,9 +72,50 @@ def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: flo
         ALARM.call = outer
         ALARM.arm()
         sys.stdout = kept
+        _set_exit(real_exit)
     if sink.used:
         raise PluginFailed(name, "printed to standard output")
     return result
+
+
+def _set_exit(function: "Any") -> None:
+    for module in (sys_os, sys.modules.get("os")):  # a plug-in may have imported the second meanwhile
+        if module is not None:
+            vars(module)["_exit"] = function
+
+
+def _no_exit(code: int) -> None:
+    """Stands in for ``os._exit`` while a plug-in runs: its exit code would be the hook's, and 2 means "block"."""
+    raise SystemExit(code)
+
+
+class GuardedHost:
+    """An outside host adapter whose every method call is a failure domain of its own.
+
+    A call that fails raises PluginFailed and is remembered; what hosts may say with an error (GstackError, OSError)
+    passes through.
+    """
+
+    def __init__(self, host: "Any", name: str, plan: "Plan") -> None:
+        self._host = host
+        self._name = name
+        self._plan = plan
+
+    def __getattr__(self, name: str) -> "Any":
+        value = getattr(self._host, name)
+        return self._guarded(name, value) if callable(value) else value
+
+    def _guarded(self, name: str, function: "Callable[..., Any]") -> "Callable[..., Any]":
+        def call(*args: "Any", **named: "Any") -> "Any":
+            limit = SLOW_METHODS.get(name, CALL_LIMIT)
+            try:
+                return isolated(self._name, lambda: function(*args, **named), limit=limit)
+            except PluginFailed as failed:
+                if isinstance(failed.__cause__, (GstackError, OSError)):
+                    raise failed.__cause__ from None
+                raise self._plan.note(failed) from failed.__cause__
+
+        return call
 
 
 def change_trouble(root: str, change: "Callable[[dict[str, Any]], None]") -> None:

@@ -40,6 +40,10 @@ class Deadline(BaseException):
     """The hook's own time is up."""
 
 
+#: Kept here, since plug-ins are shown another one while they run.
+_EXIT = sys_os._exit
+
+
 class Alarm:
     """The process's one interval timer: a deadline for all, and one for the call that is going on.
 
@@ -74,7 +78,7 @@ class Alarm:
         now = monotonic()
         if self.deadline is not None and now >= self.deadline:
             if now >= self.deadline + 0.5:
-                sys_os._exit(0)  # whatever runs here swallows what it is told
+                _EXIT(0)  # whatever runs here swallows what it is told
             raise Deadline
         if self.call is not None and now >= self.call:
             from gstack.isolation import Overrun
@@ -120,13 +124,23 @@ class Plan:
                 return function(*args)
             except Exception as error:
                 name = row["id"] if row else type(owner).__name__
-                raise self._note(PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}")) from error
+                raise self.note(PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}")) from error
         from gstack.isolation import isolated
 
         try:
             return isolated(row["id"], function, *args)
         except PluginFailed as failed:
-            raise self._note(failed) from failed.__cause__
+            raise self.note(failed) from failed.__cause__
+
+    def host(self, name: str) -> "Any | None":
+        """The host adapter of that id, an outside one guarded; None when there is none."""
+        found = self.get("gstack.host_adapters", name)
+        row = self._owner.get(id(found))
+        if row is None or row["builtin"]:
+            return found
+        from gstack.isolation import GuardedHost
+
+        return GuardedHost(found, row["id"], self)
 
     def _load(self, row: "Row") -> "list[object]":
         key = (row["group"], row["id"])
@@ -140,17 +154,18 @@ class Plan:
                     _reach(row["folder"])
                     found = list(isolated(row["id"], load_object, row["module"], row["attr"], row["group"]))
             except PluginFailed as failed:
-                self._note(failed)
+                self.note(failed)
                 found = []
             except Exception as error:
-                self._note(PluginFailed(row["id"], f"raised {type(error).__name__}: {one_line(error)}"))
+                self.note(PluginFailed(row["id"], f"raised {type(error).__name__}: {one_line(error)}"))
                 found = []
             self._objects[key] = found
             for one in found:
                 self._owner[id(one)] = row
         return self._objects[key]
 
-    def _note(self, failed: PluginFailed) -> PluginFailed:
+    def note(self, failed: PluginFailed) -> PluginFailed:
+        """Remember what a plug-in did wrong; gives it back, to be raised."""
         from gstack.isolation import note_trouble
 
         self.failures.append(failed)

@@ -7,6 +7,7 @@ Cold: used by the command line and by the hook's slow road. The hook itself uses
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import pluggy
@@ -29,7 +30,7 @@ class Status:
     the one it is imported from; ``trouble`` is the last thing that it did wrong in a hook.
     """
 
-    __slots__ = ("folder", "found", "in_hook", "names", "overran", "state", "trouble", "why")
+    __slots__ = ("folder", "found", "in_hook", "names", "overran", "state", "trouble", "unlooked", "why")
 
     def __init__(self, found: Found, state: str = "ok", why: str = "") -> None:
         self.found = found
@@ -39,6 +40,7 @@ class Status:
         self.folder = ""
         self.in_hook = True
         self.overran = False
+        self.unlooked = False
         self.trouble = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,11 +66,13 @@ def survey(
     paths: Sequence[str] | None = None,
     group: str | None = None,
     limit: float = LOOK_LIMIT,
+    budget: float | None = None,
 ) -> list[Status]:
     """Every installed plug-in (of ``group``), imported and asked, each in its own failure domain and ``limit``
     (seconds).
 
-    One that is switched off is listed but not imported.
+    One that is switched off is listed but not imported. ``budget`` is what all outside ones together may take, in
+    seconds; those that come after are ``unlooked``.
     """
     paths = current_paths() if paths is None else paths
     folders = import_folders(paths)
@@ -76,9 +80,12 @@ def survey(
     _mark_disabled(statuses, root, env)
     _refuse_names(statuses)
     owners: dict[tuple[str, str], Status] = {}
-    for status in statuses:
+    until = None if budget is None else monotonic() + budget
+    for status in sorted(statuses, key=lambda one: not one.found.builtin):
         status.folder = locate(status.found.module, folders) or ""
         status.in_hook = bool(status.folder)
+        if status.state == "ok" and until is not None and not status.found.builtin and monotonic() > until:
+            status.state, status.why, status.unlooked = "failed", "there was no time left to look at it", True
         if status.state == "ok":
             _look(status, limit)
         if status.state == "ok":
