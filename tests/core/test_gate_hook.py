@@ -47,6 +47,11 @@ def synced(box: Sandbox, data: "dict[str, Any]" = SAMPLE) -> None:
     install(Path(box.root), data)
 
 
+def warm(box: Sandbox) -> None:
+    """Let the first run make the snapshots, so that the slow road of the bundle has the whole time for itself."""
+    box.run("PreToolUse", tool("Skill", skill="foreign"))
+
+
 def tool(name: str, **given: object) -> dict[str, Any]:
     return {
         "hook_event_name": "PreToolUse",
@@ -146,7 +151,7 @@ def test_connected_but_never_synced_points_at_sync(box: Sandbox) -> None:
 
 def test_a_tampered_bundle_fails_open_and_says_so(box: Sandbox) -> None:
     synced(box)
-    box.run("PreToolUse", tool("Skill", skill="acme/wipe-disk"))  # the first run makes the snapshots, which takes its time
+    warm(box)
     path = Path(box.root, "gate", "bundle.json")
     path.write_bytes(path.read_bytes().replace(b"banned", b"active"))
     said = box.run("PreToolUse", tool("Skill", skill="acme/wipe-disk")).answer
@@ -218,6 +223,7 @@ def test_a_subagents_load_is_not_the_sessions(box: Sandbox) -> None:
 
 def test_a_missing_index_is_made_again_behind_the_answer(box: Sandbox) -> None:
     synced(box)
+    warm(box)
     index = Path(box.root, "gate", "bundle.index")
     index.unlink()
     assert box.run("PreToolUse", tool("Skill", skill="wipe-disk")).answer == deny(BANNED + "wipe-disk")
@@ -258,6 +264,7 @@ def test_a_stale_bundle_warns(box: Sandbox) -> None:
 
 def test_a_world_writable_folder_is_said_once_a_session(box: Sandbox) -> None:
     synced(box)
+    warm(box)
     Path(box.root, "gate").chmod(0o777)
     first = box.run("PreToolUse", tool("Skill", skill="hubspot-crm-entry")).answer
     assert first is not None
