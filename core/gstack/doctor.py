@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gstack.api import Finding
+from gstack.api import Finding, Skill
 from gstack.config import KEYS, SWITCHES, Switch, read_config, switch, switch_word
 from gstack.errors import GstackError
 from gstack.launcher import import_paths, launcher_path, launcher_text, try_launcher
@@ -128,12 +128,23 @@ def skills(checkup: Checkup) -> list[Finding]:
     findings = [Finding("ok" if found.skills else "info", "skills", f"{len(found.skills)} in {where}")]
     findings += [Finding("warn", "skill skipped", f"{path}: {why}") for path, why in found.skipped]
     findings += [Finding("info", "skill shadowed", f"{path} by {other}") for path, other in found.shadowed]
-    for skill in found.skills:
-        for key, home in sorted(skill.sources.items()):
-            if key.startswith("others:"):
-                detail = f"{skill.path}: {key.removeprefix('others:')} is also set in {home}, which doesn't count"
-                findings.append(Finding("info", "skill", detail))
+    findings += [finding for skill in found.skills for finding in _sources_of(skill)]
     return findings + _contracts_of(checkup, found.skills)
+
+
+def _sources_of(skill: Skill) -> list[Finding]:
+    """Where a skill's triggers, routing and contract come from, where that isn't plain (contracts C1, switches S3)."""
+    findings = []
+    for key, value in sorted(skill.sources.items()):
+        what, _, of = key.partition(":")
+        if what == "others":
+            detail = f"{skill.path}: {of} is also set in {value}, which doesn't count"
+            findings.append(Finding("info", "skill", detail))
+        elif what == "problem":
+            findings.append(Finding("warn", "skill", f"{skill.path}: {of}: {value}", "mend it; the rest counts"))
+        elif value != "SKILL.md":
+            findings.append(Finding("info", "skill", f"/{skill.name}: {what} from {value}"))
+    return findings
 
 
 def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:

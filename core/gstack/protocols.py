@@ -5,7 +5,7 @@ object, even a module, that has the members fits.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gstack.api import (
     Answer,
@@ -192,3 +192,48 @@ class HostAdapter(Protocol):
         self, wanted: Sequence[Registration], launcher: str, env: Mapping[str, str], project: str | None
     ) -> list[Finding]:
         """Is the host here, does its file parse, are the entries present and right, will it run them?"""
+
+
+class RegisteredCommand(NamedTuple):
+    """A command of gstack's in a host's settings: the host's ``event``, the ``command`` line, its limit in ``seconds``,
+    and the settings ``file``."""
+
+    event: str
+    command: tuple[str, ...]
+    seconds: float
+    file: str
+
+
+class TriedHost(Protocol):
+    """What a :class:`HostAdapter` may offer besides, all or nothing, so that ``gstack doctor --live`` can try its
+    hooks as the host would."""
+
+    @property
+    def gaps(self) -> str:
+        """What is known to keep hooks from running although everything is in place; one line for the person."""
+
+    def registered_commands(self, env: Mapping[str, str], cwd: str) -> Sequence[RegisteredCommand]:
+        """The commands of gstack's that a session in ``cwd`` would run, from every settings file that applies."""
+
+    def sample_env(self, cwd: str) -> Mapping[str, str]:
+        """The variables that an interactive session in ``cwd`` gives to its hooks."""
+
+    def sample_payloads(
+        self,
+        cwd: str,
+        *,
+        session_id: str,
+        prompt: str = "",
+        command: str = "",
+        skill: str = "",
+        subagent: str = "",
+        read: str = "",
+        transcript_path: str = "",
+        final_text: str = "",
+        stop_active: bool = False,
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """One payload of each use that the host has a hook for: ``prompt`` (typed text), ``command`` (a typed name),
+        ``skill`` and ``subagent`` (called by the model), ``read`` (of the file with that path), ``stop``."""
+
+    def sample_transcript(self, cwd: str, *, session_id: str, skill: str, final_text: str) -> bytes:
+        """A short transcript: ``skill`` is loaded, a file is edited, and the agent ends with ``final_text``."""

@@ -25,16 +25,26 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")] = False,
     project: Annotated[bool, typer.Option("--project", help="Look at the project's settings file (here).")] = False,
     host: Annotated[str, typer.Option("--host", help="The host to look at.")] = "claude-code",
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Also run every registered hook as the host would."),
+    ] = False,
 ) -> None:
     """Check that everything is in place and would work; exit 1 when something is wrong. Changes nothing.
 
-    Example: gstack doctor --json
+    Example: gstack doctor --live
     """
     root, env = root_of(), run_env()
     checkup = Checkup(root, env, find_host(root, env, host), os.getcwd() if project else None)
     findings = diagnose(checkup)
+    report = None
+    if live:
+        from gstack.doctor_live import try_live
+
+        report = try_live(checkup)
+        findings += report.findings
     if as_json:
-        emit_json(_as_json(checkup, findings))
+        emit_json({**_as_json(checkup, findings), **({"live": report.as_dict()} if report else {})})
     else:
         _print(findings)
     if any(finding.status == "fail" for finding in findings):

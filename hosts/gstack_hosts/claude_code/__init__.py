@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gstack.api import Answer, Event, Finding, HookEvent, Registration, Skill, SkillRoot
-    from gstack.protocols import HostAdapter, SettingsChange
+    from gstack.protocols import HostAdapter, RegisteredCommand, SettingsChange
 
 
 class ClaudeCode:
@@ -161,6 +161,39 @@ class ClaudeCode:
         from gstack_hosts.claude_code.settings import diagnose
 
         return diagnose(wanted, launcher, env, project)
+
+    # what `gstack doctor --live` asks for (gstack.protocols.TriedHost)
+
+    @property
+    def gaps(self) -> str:
+        """What is known to keep hooks from running."""
+        from gstack_hosts.claude_code.samples import GAPS
+
+        return GAPS
+
+    def registered_commands(self, env: "Mapping[str, str]", cwd: str) -> "list[RegisteredCommand]":
+        """The commands of gstack's that a session would run."""
+        from gstack_hosts.claude_code.samples import registered_commands
+
+        return registered_commands(env, cwd)
+
+    def sample_env(self, cwd: str) -> "dict[str, str]":
+        """The variables that a session gives to its hooks."""
+        from gstack_hosts.claude_code.samples import sample_env
+
+        return sample_env(cwd)
+
+    def sample_payloads(self, cwd: str, **given: "Any") -> "dict[str, dict[str, Any]]":
+        """One payload of each use."""
+        from gstack_hosts.claude_code.samples import sample_payloads
+
+        return sample_payloads(cwd, **given)
+
+    def sample_transcript(self, cwd: str, *, session_id: str, skill: str, final_text: str) -> bytes:
+        """A short transcript."""
+        from gstack_hosts.claude_code.samples import sample_transcript
+
+        return sample_transcript(cwd, session_id=session_id, skill=skill, final_text=final_text)
 
 
 @hookimpl

@@ -176,7 +176,7 @@ def _here() -> str:
         return os.path.expanduser("~")
 
 
-def _layers(start: str, env: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
+def layers(start: str, env: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
     """The settings that apply to a session started in ``start``, strongest first; what can't be read is left out."""
     repository = start
     while not os.path.exists(os.path.join(repository, ".git")):
@@ -206,7 +206,7 @@ def _switches(start: str, env: Mapping[str, str]) -> list[Finding]:
     """Settings that switch hooks off altogether."""
     findings, decided = [], False
     managed = set(managed_files())
-    for where, root in _layers(start, env):
+    for where, root in layers(start, env):
         off, only = root.get("disableAllHooks"), root.get("allowManagedHooksOnly")
         if where in managed and only is not None and only.value is True:
             detail = f"allowManagedHooksOnly in {where}: only your organisation's hooks run"
@@ -256,7 +256,7 @@ def _elsewhere(
     """gstack's hooks in another settings file or a plugin, and commands that run the launcher in another form."""
     events = {want.event for want in wanted}
     findings = [] if own is None else list(_unknown(path, own))
-    for where, root in _layers(start, env):
+    for where, root in layers(start, env):
         if os.path.realpath(where) == os.path.realpath(path):
             continue
         findings += [_double(where, have, launcher) for have in find(root) if have.event in events]
