@@ -63,6 +63,7 @@ def _tables(report: Report) -> dict[str, Table]:
                 (s, total, held, share_cell(held, total, tone="bad"), outcomes_text(outcomes))
                 for s, total, held, outcomes in report.by_contract()
             ],
+            cards=True,
         ),
         "items": Table("items", ["skill", "item", "#runs held for it"], report.by_item()),
         "runs": Table(
@@ -80,6 +81,7 @@ def _tables(report: Report) -> dict[str, Table]:
                 (policy, Cell(action, tone=_TONES[action]), KINDS[kind], name, count)
                 for policy, action, kind, name, count in report.by_policy()
             ],
+            cards=True,
         ),
         "changes": Table(
             "changes",

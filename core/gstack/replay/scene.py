@@ -141,6 +141,7 @@ class Place:
         self.project = project
         self.names = Names(index.names, index.labels)
         self.invalid: dict[str, str] = {}
+        self.context: Context | None = None
 
 
 class Scene:
@@ -174,6 +175,12 @@ class Scene:
                 self._places.popitem(last=False)
         self._places.move_to_end(key)
         return self._places[key]
+
+    def context(self, place: Place) -> Context:
+        """The context for sessions there; its event is to be set for each question."""
+        if place.context is None:
+            place.context = Context(self, place, self.setup.root)
+        return place.context
 
     def _key(self, cwd: str | None) -> Any:
         """What tells folders apart that see other skills, or another configuration."""

@@ -105,15 +105,11 @@ class _Session:
         """Whether something at ``ts`` lies in the time asked for; without a time the file's own says so."""
         return self.setup.since is None or ts is None or ts >= self.setup.since
 
-    def context(self) -> Context:
-        """A context whose event is still to be set."""
-        return Context(self.scene, self.place, self.setup.root)
-
     # -------------------------------------------------------------------------------------------- routing
 
     def routing(self) -> tuple[list[PromptRow], list[RouteRow]]:
         """Every prompt, with what this session had loaded and been hinted to by then."""
-        context = self.context()
+        context = self.scene.context(self.place)
         loaded: set[str] = set()
         hinted: set[str] = set()
         prompts: list[PromptRow] = []
@@ -155,6 +151,8 @@ class _Session:
 
     def contracts(self) -> Any:
         """Every run of a skill with a contract."""
+        if not any(event.type == "load" for event in self.main):
+            return ()
         judged = Stops(self.scene, self.place, session=self.name, interactive=self.facts.interactive)
         try:
             ends = stops(self.main)
@@ -176,10 +174,11 @@ class _Session:
 
     def uses(self) -> Iterator[UseRow]:
         """Every use that the gate's hooks would have seen, subagents' own among them."""
-        context = self.context()
+        context = self.scene.context(self.place)
+        denied = {event.ref for event in self.events if event.type == "result" and event.denied}
         for event in self.events:
             kind = self.use_kind(event)
-            if not kind or not self.counts(event.ts):
+            if not kind or not self.counts(event.ts) or (denied and self.invalid(event, denied)):
                 continue
             context.event = self.proposal(event)
             invocation = invoked(context)
@@ -205,6 +204,16 @@ class _Session:
         if event.type == "load" and event.how == "typed" and event.agent is None:
             return "typed"
         return _USES.get(event.call.kind, "") if event.type == "call" and event.call is not None else ""
+
+    def invalid(self, event: Event, denied: set[str | None]) -> bool:
+        """Whether the host refused a call because it makes no sense, before it asked any hook (measured): one of a
+        skill that it doesn't know, or of an agent without a task."""
+        call = event.call
+        if call is None or not call.id or call.id not in denied:
+            return False
+        if call.kind == "skill":
+            return self.place.names.resolve(call.skill or "") is None
+        return call.kind == "agent" and not call.prompt
 
     def proposal(self, event: Event) -> HookEvent:
         """The hook event that the host would have sent."""

@@ -1,26 +1,28 @@
 """The stops of one session, decided by the stop hook's own code with its records in a scratch folder (contracts C4)."""
 
 import os
-import shutil
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gstack.api import TURN_ENDING, Event, HookEvent
 from gstack.contracts.decision import decide
-from gstack.contracts.records import DONE, find_run, read_record
+from gstack.contracts.records import DONE, find_run, read_record, record_path
 from gstack.contracts.runs import final_text
 from gstack.lowlevel import join
 from gstack.replay.rows import CANNOT_TELL, INVALID, OPEN, RunRow, key_of
 from gstack.replay.scene import CannotJudge, Place, Scene, StopContext
+from gstack.sessions import session_path
+from gstack.state import remove
 
 if TYPE_CHECKING:
     from gstack.contracts.hook import Patience
 
-#: The session's id in the scratch records: one session is replayed at a time.
-_ID = "replay"
 #: How far apart two stops are taken to be in a transcript that has no times, in seconds: more than what tells two
 #: hooks of one stop apart.
 _STEP = 60.0
+#: Numbers the sessions of this process: each has records of its own in the scratch folder.
+_number = count()
 
 
 class _NoPatience:
@@ -60,6 +62,7 @@ class Stops:
         self._host = scene.host.id
         self._interactive = interactive
         self._session = session
+        self._id = f"replay-{next(_number)}"
         self._root = join(scene.setup.scratch, f"state-{os.getpid()}")
         self._context = StopContext(scene, place, self._root)
         self._patience: Patience = _NoPatience()  # type: ignore[assignment]
@@ -91,7 +94,7 @@ class Stops:
             self._host,
             TURN_ENDING,
             "",
-            session_id=_ID,
+            session_id=self._id,
             stop_active=active,
             last_assistant_text=final_text(events),
             interactive=self._interactive,
@@ -104,7 +107,7 @@ class Stops:
         self._note(run, held=bool(answer.block_stop), at=events[-1].ts)
 
     def _note(self, run: _Run, *, held: bool, at: float | None) -> None:
-        entry = find_run(read_record(self._root, _ID), run.load.uid)
+        entry = find_run(read_record(self._root, self._id), run.load.uid)
         if entry is None:
             return
         run.outcome = entry["outcome"]
@@ -116,8 +119,9 @@ class Stops:
 
     def close(self) -> None:
         """Delete the scratch records."""
-        if self._runs:
-            shutil.rmtree(self._root, ignore_errors=True)
+        record = record_path(self._root, self._id)
+        for path in (record, record.removesuffix(".json") + ".lock", session_path(self._root, self._id)):
+            remove(path)
 
     def rows(self) -> tuple[RunRow, ...]:
         """What became of every run."""

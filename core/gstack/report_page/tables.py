@@ -52,8 +52,8 @@ class Table:
 
     @property
     def filtered(self) -> bool:
-        """Whether there is enough to filter."""
-        return len(self.rows) >= FILTER_FROM
+        """Whether there are enough words to filter."""
+        return len(self.rows) >= FILTER_FROM and not all(column.numeric for column in self.columns)
 
 
 def _cell(value: Any) -> Cell:
