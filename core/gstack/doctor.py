@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gstack.api import Finding, Skill
-from gstack.config import KEYS, SWITCHES, Switch, read_config, switch, switch_word
+from gstack.config import KEYS, SWITCHES, Switch, read_config, setting, switch, switch_word
 from gstack.errors import GstackError
 from gstack.launcher import import_paths, launcher_path, launcher_text, try_launcher
 from gstack.lowlevel import POSIX, join, load_json, read_file
@@ -169,7 +169,22 @@ def plugins(checkup: Checkup) -> list[Finding]:
     statuses = survey(checkup.root, checkup.env)
     findings = [_plugin(status) for status in statuses if status.state != "ok" or not status.in_hook or status.trouble]
     fine = sum(1 for status in statuses if status.state == "ok")
-    return [Finding("ok", "plug-ins", f"{fine} of {len(statuses)} work"), *findings]
+    return [Finding("ok", "plug-ins", f"{fine} of {len(statuses)} work"), *findings, *_undecided(checkup, statuses)]
+
+
+def _undecided(checkup: Checkup, statuses: Sequence[Status]) -> list[Finding]:
+    """The features that are on and have no plug-in that decides."""
+    working = [status for status in statuses if status.state == "ok" and status.in_hook]
+    scorer = setting("route_scorer", checkup.env, checkup.config)
+    scorers = [name for one in working if one.found.group == "gstack.trigger_scorers" for name in one.names]
+    findings = []
+    if "skill_routing" in checkup.features and scorer not in scorers:
+        fix = f"gstack config set route_scorer {scorers[0]}" if scorers else "install gstack-skills again"
+        findings.append(Finding("fail", "routing", f"no scorer called {scorer} works here: nothing is routed", fix))
+    if "gate" in checkup.features and not any(one.found.group == "gstack.gate_resolvers" for one in working):
+        detail = "no gate resolver works here: nothing is checked"
+        findings.append(Finding("fail", "gate", detail, "gstack plugins list says why"))
+    return findings
 
 
 def _plugin(status: Status) -> Finding:

@@ -60,7 +60,11 @@ def import_paths() -> list[str]:
             entries = os.listdir(path)
         except OSError:
             continue
-        if "gstack" in entries or any(name.startswith("gstack_") or name.endswith(".dist-info") for name in entries):
+        ours = [name for name in entries if name == "gstack" or name.startswith("gstack_")]
+        # a folder of programs holds a file of that name, and is on the path of a console script
+        if any(os.path.isdir(os.path.join(path, name)) for name in ours) or any(
+            name.endswith(".dist-info") for name in entries
+        ):
             wanted.append(os.path.abspath(path))
     return list(dict.fromkeys(wanted))
 

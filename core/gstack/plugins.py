@@ -15,7 +15,9 @@ import pluggy
 from gstack import hookspecs
 from gstack.entrypoints import Found, current_paths, find, import_folders, locate
 from gstack.isolation import isolated
+from gstack.lowlevel import dump_json, join, load_json, read_file
 from gstack.plan import STRIKES, PluginFailed, disabled_plugins, load_object, read_trouble
+from gstack.state import write_atomic
 
 #: What importing and asking a plug-in may take when it is looked at, in seconds.
 LOOK_LIMIT = 5.0
@@ -219,6 +221,35 @@ def _claim_names(status: Status, owners: dict[tuple[str, str], Status]) -> None:
         elif not status.found.builtin and "." not in name:
             status.state = "refused"
             status.why = f"the name {name} needs a vendor prefix: vendor.{name}"
+
+
+def remember_owners(root: str, statuses: Sequence[Status]) -> None:
+    """Keep which distribution brought which name, for the day when that is missing. Never raises."""
+    known = _owners(root)
+    now = {name: status.found.dist for status in statuses for name in (status.found.id, *status.names)}
+    if not now.items() <= known.items():
+        try:
+            write_atomic(_owners_path(root), dump_json(known | now).encode("ascii") + b"\n")
+        except OSError:
+            return
+
+
+def known_owner(root: str, name: str) -> str:
+    """The distribution that ``name`` came with when it was last seen here; ``""`` when it never was."""
+    return _owners(root).get(name, "")
+
+
+def _owners_path(root: str) -> str:
+    return join(root, "snapshot", "owners.json")
+
+
+def _owners(root: str) -> dict[str, str]:
+    try:
+        data = load_json(read_file(_owners_path(root), 1 << 20))
+    except (OSError, ValueError):
+        return {}
+    found = data.items() if isinstance(data, dict) else ()
+    return {name: dist for name, dist in found if isinstance(dist, str)}
 
 
 def stamped_files(paths: Sequence[str], statuses: Sequence[Status]) -> list[str]:

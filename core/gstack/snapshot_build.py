@@ -30,7 +30,7 @@ def build_plan(
     lacks a plug-in only because it was slow this once, or a built-in (gstack is just being installed over), isn't
     stored.
     """
-    from gstack.plugins import plan_rows, stamped_files, survey
+    from gstack.plugins import plan_rows, remember_owners, stamped_files, survey
 
     made = now_ns()
     env = {"GSTACK_DISABLED_PLUGINS": ",".join(disabled)}
@@ -49,6 +49,7 @@ def build_plan(
     }
     if not any(map(_unsure, statuses)):
         _store(plan_path(root), blob)
+    remember_owners(root, statuses)
     return blob
 
 

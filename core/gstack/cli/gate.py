@@ -64,6 +64,8 @@ def gate(
     if not normal(skill or ""):
         raise _usage(f"--skill {skill!r} names nothing")
     report = ask(run_env(), os.getcwd(), skill or "", explain=explain or as_json)
+    if not report.ctx.plan.objects("gstack.gate_resolvers"):
+        warn("warning: no gate resolver works here, so nothing was checked (see gstack plugins list)")
     if require_bundle:
         load(report.ctx.root)  # raises BundleError without a usable one
     if as_json:

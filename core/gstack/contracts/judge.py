@@ -18,8 +18,8 @@ from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contr
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
 from gstack.inventory import load_skills
 from gstack.isolation import isolated
-from gstack.plan import PluginFailed, load_object
-from gstack.plugins import Status, survey
+from gstack.plan import OWN_DISTRIBUTION, PluginFailed, load_object
+from gstack.plugins import Status, known_owner, survey
 from gstack.protocols import ContractKind, HostAdapter
 from gstack.skills import SkillSkipped, read_skill
 from gstack.trust import trusted_overlay
@@ -54,6 +54,11 @@ class Bench:
                 what = "failed" if status.state == "failed" else f"is {status.state}"
                 how = f"; gstack plugins enable {status.found.id}" if status.state in ("disabled", "set aside") else ""
                 return f"the distribution {status.found.dist} has it, but its plug-in {what} ({status.why}){how}"
+        owner = known_owner(self.root, name)
+        if owner == OWN_DISTRIBUTION:
+            return f"it comes with {owner}, but isn't registered by this installation of it: install {owner} again"
+        if owner:
+            return f"the distribution {owner} had it, and isn't installed any more: gstack plugins install {owner}"
         near = difflib.get_close_matches(name, self.kinds, n=1)
         if near:
             return f"did you mean {near[0]}?"
@@ -221,8 +226,9 @@ def declared_in_file(said: str, path: str, bench: Bench) -> Declared:
 
 
 def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | None = None) -> Checked:
-    """Judge the last run of a skill in a transcript. A function of the file and the contract alone, apart from kinds that
-    are about files, which look in ``cwd`` (None: they can't tell).
+    """Judge the last run of a skill in a transcript: a function of the file and the contract alone.
+
+    Only kinds that are about files look elsewhere: in ``cwd`` (None: they can't tell).
 
     Raises ContractState, UnknownShape, NotLoaded (contracts C8).
     """
