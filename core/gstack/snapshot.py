@@ -11,13 +11,13 @@ from marshal import dumps, loads
 from time import time_ns
 
 from gstack import __version__
-from gstack.lowlevel import POSIX, join, read_fd, short_hash, sys_os
+from gstack.lowlevel import POSIX, join, short_hash, sys_os
 from gstack.plan import Plan, disabled_plugins
 from gstack.state import write_atomic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gstack.config import Config
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
 #: Format of the files; a change makes older ones stale.
-FORMAT = 4
+FORMAT = 5
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
 
@@ -44,35 +44,49 @@ def stamp(path: str) -> "Stamp | None":
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
 
-def stamped(paths: "Iterable[str]", known: "Mapping[str, Stamp | None]", made: int) -> "dict[str, Any]":
-    """The part of a snapshot that binds it to files and folders: their paths and their stamps, one after the other.
+def stamped(
+    paths: "Iterable[str]", skills: "Mapping[str, Sequence[str]]", known: "Mapping[str, Stamp | None]", made: int
+) -> "dict[str, Any]":
+    """The part of a snapshot that binds it to files and folders, in few objects: what is read in costs as well.
 
-    ``known`` are stamps taken before the files were read; ``made`` is the time in ns before anything was looked at. A
-    snapshot of something that changed shortly before is never trusted.
+    ``skills`` maps a folder to the names in it whose own stamp and that of their ``SKILL.md`` count; ``known`` are
+    stamps taken before the files were read; ``made`` is the time in ns before anything was looked at. A snapshot of something
+    that changed shortly before is never trusted.
     """
-    unique = list(dict.fromkeys(paths))
-    marks = [known[path] if path in known else stamp(path) for path in unique]
-    # ctime can't be set by hand, so a file with a date in the future is no worry; on Windows it is the creation time
-    newest = max([mark[1 if POSIX else 0] for mark in marks if mark is not None], default=0)
-    flat = [value for mark in marks for value in (mark or _ABSENT)]
-    # one text and one tuple: a thousand small objects would take longer to read in than the files to look at
-    return {"paths": "\0".join(unique), "marks": tuple(flat), "racy": newest > made - RACY_NS}
+    single = "\0".join(dict.fromkeys(paths))
+    grouped = [(folder, "\0".join(names)) for folder, names in skills.items() if names]
+    mark = newest = 0
+    for path in _each(single, grouped):
+        found = known[path] if path in known else stamp(path)
+        mark = hash((mark, *(found or _ABSENT)))
+        # ctime can't be set by hand, so a date in the future is no worry; on Windows it is the creation time
+        newest = max(newest, found[1 if POSIX else 0] if found else 0)
+    return {"paths": single, "grouped": grouped, "mark": mark, "racy": newest > made - RACY_NS}
+
+
+def _each(single: str, grouped: "Sequence[tuple[str, str]]") -> "Iterator[str]":
+    yield from single.split("\0")
+    for folder, names in grouped:
+        for name in names.split("\0"):
+            path = f"{folder}/{name}"
+            yield path
+            yield path + "/SKILL.md"
 
 
 def fresh(blob: "Mapping[str, Any]") -> bool:
     """Whether everything that a snapshot is bound to (see :func:`stamped`) still is as it was."""
     if blob["racy"]:
         return False
-    stat = sys_os.stat
-    marks: list[int] = []
-    for path in blob["paths"].split("\0"):
+    stat, mark = sys_os.stat, 0
+    for path in _each(blob["paths"], blob["grouped"]):
         try:
             found = stat(path)
         except (OSError, ValueError):
-            marks += _ABSENT
+            mark = hash((mark, *_ABSENT))
         else:
-            marks += (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-    same: bool = tuple(marks) == blob["marks"]
+            # the hash of numbers is the same in every process
+            mark = hash((mark, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
+    same: bool = mark == blob["mark"]
     return same
 
 
@@ -87,7 +101,7 @@ def read_blob(path: str) -> "Any | None":
         status = sys_os.fstat(fd)
         if POSIX and (status.st_uid != sys_os.geteuid() or status.st_mode & 0o022):
             return None
-        data = read_fd(fd)
+        data = sys_os.read(fd, status.st_size + 1)
     except OSError:
         return None
     finally:

@@ -45,7 +45,7 @@ def build_plan(
         "folders": list(paths),
         "disabled": sorted(disabled),
         "rows": plan_rows(statuses),
-        **stamped(stamped_files(paths, statuses), {}, made),
+        **stamped(stamped_files(paths, statuses), {}, {}, made),
     }
     if not any(map(_unsure, statuses)):
         _store(plan_path(root), blob)
@@ -86,7 +86,7 @@ def build_index(
     blob = {
         "settings": list(settings),
         "index": _index(inventory, config, plan),
-        **stamped(_bound_to(inventory, depends), inventory.stamps, made),
+        **stamped(*_bound_to(inventory, depends), inventory.stamps, made),
     }
     _store(path, blob)
     _store(source, _pack(inventory.known))
@@ -133,20 +133,19 @@ def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[s
     return out
 
 
-def _bound_to(inventory: Any, depends: Sequence[str]) -> list[str]:
-    """Every file and folder that could bring, change or take a skill."""
-    paths = [*depends, *inventory.stamps]
-    for root in inventory.roots:
-        paths.append(root.path)
-        for entry in _entries(root.path):
-            # the folder's own stamp shows a file that appears beside SKILL.md
-            paths += (entry, entry + "/SKILL.md")
-    return paths
+def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """Every file and folder that could bring, change or take a skill: single paths, and the entries of each root.
+
+    An entry's own stamp shows a file that appears beside its ``SKILL.md``.
+    """
+    folders = {root.path: _entries(root.path) for root in inventory.roots}
+    grouped = {f"{folder}/{name}/SKILL.md" for folder, names in folders.items() for name in names}
+    return [*depends, *folders, *(path for path in inventory.stamps if path not in grouped)], folders
 
 
 def _entries(folder: str) -> list[str]:
     try:
-        return [f"{folder}/{name}" for name in sorted(os.listdir(folder))]
+        return sorted(os.listdir(folder))
     except OSError:
         return []
 

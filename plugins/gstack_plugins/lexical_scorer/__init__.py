@@ -49,7 +49,7 @@ class Lexical:
         best: dict[int, _Match] = {}
         owner = index["owner"]
         for match in _matches(heard, index):
-            place = owner[match.number]
+            place = ord(owner[match.number])
             known = best.get(place)
             # of equals the first in byte order stays
             if known is None or match.rank > known.rank or (match.rank == known.rank and match.number < known.number):
@@ -57,8 +57,10 @@ class Lexical:
         # skills are in byte order of their names, and sorting keeps that among equals
         ordered = sorted(best.items())
         ordered.sort(key=lambda item: item[1].rank, reverse=True)
-        names, text = index["skills"], index["text"]
-        return [_candidate(heard, names[place], text[match.number], match) for place, match in ordered]
+        if not ordered:
+            return []
+        names, phrases = index["skills"].split("\n"), _Phrases(index)
+        return [_candidate(heard, names[place], phrases[match.number], match) for place, match in ordered]
 
     def missing_words(self, prompt: str, trigger: str, index: "Mapping[str, Any]") -> "list[str]":
         """The content words of ``trigger`` that the prompt lacks, as written (for ``gstack route why-not``)."""
@@ -84,8 +86,23 @@ class _Match:
         self.helped = helped
 
 
+class _Phrases:
+    """The triggers' phrases by number: pieces of one text, or a list where that would be too long for code points."""
+
+    __slots__ = ("starts", "text")
+
+    def __init__(self, index: "Mapping[str, Any]") -> None:
+        self.text: str | list[str] = index["text"]
+        self.starts: str = index["starts"]
+
+    def __getitem__(self, number: int) -> str:
+        if isinstance(self.text, list):
+            return self.text[number]
+        return self.text[ord(self.starts[number]) : ord(self.starts[number + 1])]
+
+
 def _matches(heard: "_Heard", index: "Mapping[str, Any]") -> "Iterator[_Match]":
-    size, text, words, bare = index["size"], index["text"], index["words"], index["bare"]
+    size, text, words, bare = index["size"], _Phrases(index), index["words"], index["bare"]
     own: dict[int, list[list[int]]] = {}
     for one, places in heard.places.items():
         for number in map(ord, words.get(one, "")):
@@ -96,7 +113,7 @@ def _matches(heard: "_Heard", index: "Mapping[str, Any]") -> "Iterator[_Match]":
     helped = _helped(heard, index)
     for number in own.keys() | helped.keys():
         literal, added = own.get(number, []), helped.get(number, [])
-        whole, matched = size[number], len(literal) + len(added)
+        whole, matched = ord(size[number]), len(literal) + len(added)
         phrase = len(literal) >= (whole or 1) and heard.holds(text[number])
         if phrase or whole != PHRASE_ONLY:
             share = 1.0 if phrase else matched / whole
@@ -116,7 +133,7 @@ def _helped(heard: "_Heard", index: "Mapping[str, Any]") -> "dict[int, list[list
             for one in group:
                 if one not in heard.places:
                     for number in map(ord, index["words"].get(one, "")):
-                        if index["size"][number] > 1:
+                        if ord(index["size"][number]) > 1:
                             found.setdefault(number, []).append(places)
     return found
 

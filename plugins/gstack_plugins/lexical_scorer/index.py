@@ -11,13 +11,17 @@ from gstack_plugins.lexical_scorer.equivalents import groups
 #: Letters that a trigger's only content word needs to count without the rest of the phrase (R2).
 LONE_WORD = 5
 
+#: The largest number that a code point can stand for.
+LAST_CODE_POINT = 0x10FFFF
+
 
 def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
     """The index of these skills' triggers. Skills go by name, so their order means nothing.
 
-    ``skills`` are the names; per trigger, in parallel: ``owner`` (place in ``skills``), ``text``, ``size`` (number
-    of content words, 0 for one that counts on its whole phrase only); ``words`` maps a stem to the triggers that
-    have it, and ``bare`` a first token to the triggers without content words; ``same`` are the equivalents.
+    ``skills`` are the names, a line each; per trigger, in parallel: ``owner`` (place in ``skills``), ``starts`` (of its
+    phrase in ``text``), ``size`` (number of content words, 0 for one that counts on its whole phrase only); ``words``
+    maps a stem to the triggers that have it, and ``bare`` a first token to the triggers without content words; ``same``
+    are the equivalents.
     """
     ordered = sorted(skills, key=lambda skill: skill.name)
     owner: list[int] = []
@@ -39,16 +43,25 @@ def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
             owner.append(place)
             text.append(trigger)
             size.append(_size(stems))
+    starts = [0]
+    for trigger in text:
+        starts.append(starts[-1] + len(trigger))
+    long = starts[-1] > LAST_CODE_POINT
+    # numbers as texts of code points, and all phrases in one: a few objects are read in faster than thousands
     return {
-        "skills": [skill.name for skill in ordered],
-        "owner": owner,
-        "text": text,
-        "size": size,
-        # each list as one text of code points, which loads faster (2,000 skills: 1.4 ms, not 2.1)
-        "words": {one: "".join(map(chr, numbers)) for one, numbers in words.items()},
+        "skills": "\n".join(skill.name for skill in ordered),
+        "owner": _packed(owner),
+        "text": text if long else "".join(text),
+        "starts": "" if long else _packed(starts),
+        "size": _packed(size),
+        "words": {one: _packed(numbers) for one, numbers in words.items()},
         "bare": bare,
         "same": [sorted(group) for group in groups(extra)[0]],
     }
+
+
+def _packed(numbers: Sequence[int]) -> str:
+    return "".join(map(chr, numbers))
 
 
 def content(parts: Sequence[str], seen: dict[str, str] | None = None) -> dict[str, str]:
