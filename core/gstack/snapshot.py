@@ -50,8 +50,8 @@ def stamped(
     """The part of a snapshot that binds it to files and folders, in few objects: what is read in costs as well.
 
     ``skills`` maps a folder to the names in it whose own stamp and that of their ``SKILL.md`` count; ``known`` are
-    stamps taken before the files were read; ``made`` is the time in ns before anything was looked at. A snapshot of something
-    that changed shortly before is never trusted.
+    stamps taken before the files were read; ``made`` is the time in ns before anything was looked at. A snapshot of
+    something that changed shortly before is never trusted.
     """
     single = "\0".join(dict.fromkeys(paths))
     grouped = [(folder, "\0".join(names)) for folder, names in skills.items() if names]
