@@ -48,11 +48,12 @@ def diagnose(checkup: Checkup) -> list[Finding]:
 def state(checkup: Checkup) -> list[Finding]:
     """The state folder: there, writable, private."""
     root = checkup.root
-    if not os.path.isdir(root):
-        if os.path.exists(root):
-            return [Finding("fail", "state", f"{root} is not a folder", "move it away, or set GSTACK_STATE_ROOT")]
+    if os.path.exists(root) and not os.path.isdir(root):
+        return [Finding("fail", "state", f"{root} is not a folder", "move it away, or set GSTACK_STATE_ROOT")]
+    # the command line itself may have left a snapshot there
+    if not os.path.isdir(root) or os.listdir(root) in ([], ["snapshot"]):
         status = "fail" if checkup.features else "info"
-        return [Finding(status, "state", f"{root} doesn't exist yet", "run gstack setup")]
+        return [Finding(status, "state", f"nothing is set up in {root} yet", "run gstack setup")]
     if not os.access(root, os.W_OK):
         return [Finding("fail", "state", f"{root} can't be written", f"chmod u+w {root}")]
     if POSIX and os.stat(root).st_mode & 0o022:
@@ -223,7 +224,7 @@ def gate(checkup: Checkup) -> list[Finding]:
     from gstack.gate.status import read_status
 
     found = read_status(checkup.root, time.time())
-    if not found.connected and found.bundle is None:
+    if not found.connected and found.bundle is None and not found.broken:
         return [Finding("warn", "gate", "no organisation's policy on this machine", "gstack login")]
     if found.bundle is None:
         return [Finding("fail", "gate bundle", found.broken or "never synced", "gstack sync")]
