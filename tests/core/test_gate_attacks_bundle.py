@@ -87,7 +87,7 @@ def test_swapped_signature(root: str, keep_key_id: bool) -> None:
     refused(root, packed(**made), "signature")
 
 
-@pytest.mark.parametrize("key_id", [OTHER_PUBLIC.id, PUBLIC.id, None])
+@pytest.mark.parametrize("key_id", [OTHER_PUBLIC.id, PUBLIC.id, None], ids=["theirs", "ours", "none"])
 def test_wrong_key(root: str, key_id: "str | None") -> None:
     made = parts(envelope(payload(version=8), OTHER_PRIVATE)) | {"key_id": key_id}
     message = refused(root, packed(**made), "signature")
