@@ -10,6 +10,7 @@ starts, and no hook needs to know that it is being tried. That the real folder c
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -255,32 +256,22 @@ class _Tests:
         """Run a command as the host would: its answer, ``{}`` for none; None when it failed, as ``trial`` then
         says."""
         trial.status = "fail"
+        limit = min(seconds, LIMIT)
         started = time.perf_counter()
         try:
-            done = subprocess.run(
-                trial.command,
-                input=json.dumps(payload).encode("ascii") + b"\n",
-                capture_output=True,
-                env=self.scene.env,
-                cwd=self.scene.cwd,
-                timeout=min(seconds, LIMIT),
-                start_new_session=POSIX,
-                check=False,
-            )
+            code, out = _run(trial.command, json.dumps(payload).encode("ascii") + b"\n", self.scene, limit)
         except subprocess.TimeoutExpired:
-            trial.detail = f"{trial.command[0]} gave no answer within {min(seconds, LIMIT):g} s"
+            trial.detail = f"{trial.command[0]} gave no answer within {limit:g} s"
             return None
         except OSError as error:
             trial.detail = f"{trial.command[0]} can't be run: {error.strerror}; the host goes on without it"
             return None
         trial.milliseconds = (time.perf_counter() - started) * 1000
-        if done.returncode:
-            trial.detail = f"ended with exit code {done.returncode}" + (
-                ", which blocks" if done.returncode == 2 else ""
-            )
+        if code:
+            trial.detail = f"ended with exit code {code}" + (", which hosts read as a block" if code == 2 else "")
             return None
         try:
-            said = json.loads(done.stdout) if done.stdout.strip() else {}
+            said = json.loads(out) if out.strip() else {}
         except ValueError:
             said = None
         if not isinstance(said, dict):
@@ -309,6 +300,25 @@ class _Tests:
             trial.status, trial.detail = "fail", "holds the same stop a second time"
         elif said is not None:
             trial.detail += ", and let go the second time"
+
+
+def _run(command: tuple[str, ...], data: bytes, scene: Scene, limit: float) -> tuple[int, bytes]:
+    """Exit code and standard output of a command, which gets a session of its own as from a host.
+
+    Raises TimeoutExpired (it and its children are ended then) and OSError.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=scene.env, cwd=scene.cwd, start_new_session=POSIX
+    ) as process:
+        try:
+            out, _ = process.communicate(data, timeout=limit)
+        except subprocess.TimeoutExpired:
+            if POSIX:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            raise
+        return process.returncode, out
 
 
 def answer_of(host: Any, event: HookEvent, said: Mapping[str, Any], use: str) -> Answer:
