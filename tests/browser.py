@@ -108,19 +108,34 @@ class Browser:
         path.write_bytes(base64.b64decode(data))
 
 
+def _high(ends: tuple[int, int]) -> tuple[int, int]:
+    """The same pipe on descriptors that none of the browser's is."""
+    import fcntl
+
+    made = (fcntl.fcntl(ends[0], fcntl.F_DUPFD_CLOEXEC, 20), fcntl.fcntl(ends[1], fcntl.F_DUPFD_CLOEXEC, 20))
+    for end in ends:
+        os.close(end)
+    return made
+
+
 @contextlib.contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
     """A browser with a profile of its own in ``folder``."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None or sys.platform == "win32":
         pytest.skip("there is no chromium here (Debian: apt-get install chromium)")
-    child_in, to_browser = os.pipe()
-    from_browser, child_out = os.pipe()
-    # the browser reads from descriptor 3 and writes to 4
-    command = f'exec "$@" 3<&{child_in} 4>&{child_out}'
+    child_in, to_browser = _high(os.pipe())
+    from_browser, child_out = _high(os.pipe())
+
+    def connect() -> None:
+        """The browser reads from descriptor 3 and writes to 4."""
+        os.dup2(child_in, 3)
+        os.dup2(child_out, 4)
+
     process = subprocess.Popen(
-        ["sh", "-c", command, "sh", program, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
-        pass_fds=(child_in, child_out),
+        [program, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
+        close_fds=False,
+        preexec_fn=connect,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "HOME": str(folder)},

@@ -30,11 +30,18 @@ def run(env: dict[str, str], path: Path | str | None = None, **more: Any) -> Rep
     return replay(env, options)
 
 
-def transcript(folder: Path, name: str = "s1", project: str = PROJECT) -> Transcript:
+class Session(Transcript):
+    """A transcript whose ids no other one has."""
+
+    def _next(self, prefix: str) -> str:
+        return f"{super()._next(prefix)}-{self.session}"
+
+
+def transcript(folder: Path, name: str = "s1", project: str = PROJECT) -> Session:
     """A session to be written into the host's folder of the home in ``folder``."""
     place = folder / "home" / ".claude" / "projects" / project
     place.mkdir(parents=True, exist_ok=True)
-    return Transcript(place / f"{name}.jsonl", session=name)
+    return Session(place / f"{name}.jsonl", session=name)
 
 
 def typical(folder: Path, name: str = "s1") -> str:

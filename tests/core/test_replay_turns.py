@@ -32,7 +32,10 @@ TURNS: dict[str, tuple[list[Event], list[tuple[int, bool]]]] = {
     ),
     "not when it was broken off": ([prompt(), said("I'll"), Event("interrupted"), prompt()], []),
     "not with an open call": ([prompt(), said("now"), called("agent", "1")], []),
-    "continued by a hook": ([prompt(), said("a"), feedback(), said("b"), prompt(), said("c")], [(2, False), (4, True), (6, False)]),
+    "continued by a hook": (
+        [prompt(), said("a"), feedback(), said("b"), prompt(), said("c")],
+        [(2, False), (4, True), (6, False)],
+    ),
     "nothing at all": ([], []),
 }  # fmt: skip
 

@@ -67,8 +67,12 @@ def replay_command(
         raise UsageError("--path needs the name of a file or folder")
     if html is not None:
         check_writable(html)
-    with bar("replaying") as progress:
-        report = replay(run_env(), options, progress=progress, tell=warn)
+    try:
+        with bar("replaying") as progress:
+            report = replay(run_env(), options, progress=progress, tell=warn)
+    except KeyboardInterrupt:
+        warn("interrupted" + ("" if show_prompts else ": the same command goes on where it was"))
+        raise typer.Exit(130) from None
     if html is not None:
         write_page(html, replay_page(report, now=now))
     if as_json:
@@ -166,10 +170,8 @@ def _show_runs(report: Report) -> None:
 def _show_uses(report: Report) -> None:
     facts = report.facts
     warned, blocked = report.use_total("warn"), report.use_total("block")
-    emit(
-        f"USES  {report.use_total():,} of skills, subagents and typed commands; "
-        f"{warned:,} would have been warned, {blocked:,} blocked"
-    )
+    emit(f"USES  {report.use_total():,} of skills, subagents and typed commands")
+    emit(f"{warned:,} would have been warned, {blocked:,} would have been blocked")
     if facts["bundle"] is None:
         emit("no policy bundle is in force here")
     rows = report.by_policy()

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from gstack.errors import GstackError
@@ -103,7 +104,8 @@ def _pooled(groups: Sequence[list[Job]], work: Work, count: int) -> Iterator[tup
     try:
         while True:
             while len(waiting) < count * _AHEAD and (group := next(left, None)) is not None:
-                waiting.append((group, pool.submit(_group, group)))
+                with _interrupts_held():  # this may start a process
+                    waiting.append((group, pool.submit(_group, group)))
             if not waiting:
                 return
             group, future = waiting[0]
@@ -112,6 +114,20 @@ def _pooled(groups: Sequence[list[Job]], work: Work, count: int) -> Iterator[tup
             yield group, results
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until afterwards, and never reaches a process that is started meanwhile: it inherits the mask. The
+    terminal sends it to all, but only this process has something to say."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _one_by_one(group: Sequence[Job], work: Work) -> Iterator[tuple[Job, Any]]:
@@ -137,9 +153,9 @@ _work: Work | None = None
 
 
 def _start(work: Work) -> None:
-    """Get a worker process ready. Ctrl-C is for the process that draws the bar; this one then finishes its group."""
+    """Get a worker process ready. Ctrl-C is for the process that started it; this one then finishes its group."""
     global _work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where no mask is inherited
     work.open()
     _work = work
 

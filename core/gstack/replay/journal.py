@@ -40,8 +40,9 @@ class Journal:
         self.since = since
         self.problem = ""
         self.path = join(root, "replay", digest_of(arguments)[:24] + ".jsonl")
-        self._folders = [join(root, "replay"), root]
-        self._new = [folder for folder in self._folders if not os.path.isdir(folder)]
+        self._root = root
+        self._made_root = not os.path.isdir(root)
+        self._cut_off = False
         self._lock: Lock | None = None
         self._file: BinaryIO | None = None
         self._done: dict[str, tuple[int, int, int]] = {}
@@ -68,13 +69,15 @@ class Journal:
             self._lock = None
 
     def _open(self) -> None:
-        ensure_dir(self._folders[0])
+        ensure_dir(os.path.dirname(self.path))
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         self._file = os.fdopen(fd, "r+b")
         if not self._load(self._file):
             self._file.seek(0)
             self._file.truncate()
-            self._write({"version": VERSION, "since": self.since, "made": time.time()})
+            self._cut_off = False
+            self._done.clear()
+            self._write({"version": VERSION, "since": self.since, "made": time.time(), "made_root": self._made_root})
 
     def _load(self, file: BinaryIO) -> bool:
         """Take over what is done; False when there is nothing to go on with."""
@@ -84,26 +87,26 @@ class Journal:
         if time.time() - float(header.get("made") or 0) > KEPT:
             return False
         self.since = header.get("since")
+        self._made_root = bool(header.get("made_root"))
         place = file.tell()
+        line = b"\n"
         for line in file:
-            entry = _record(line)
-            if isinstance(entry, list) and len(entry) == 3:
-                self._done[str(entry[0])] = (int(entry[1][0]), int(entry[1][1]), place)
+            try:
+                path, (size, mtime_ns), _ = _record(line)
+                self._done[str(path)] = (int(size), int(mtime_ns), place)
+            except (TypeError, ValueError):
+                pass  # a crash cut it off, or somebody was at the file
             place += len(line)
-        if place and not self._ends_well(file, place):
-            self._write(None)
+        self._cut_off = not line.endswith(b"\n")
         return True
-
-    @staticmethod
-    def _ends_well(file: BinaryIO, size: int) -> bool:
-        file.seek(size - 1)
-        return file.read(1) == b"\n"
 
     def _write(self, value: Any) -> None:
         if self._file is None:
             return
         self._file.seek(0, os.SEEK_END)
-        self._file.write((json.dumps(value) if value is not None else "").encode("utf-8", "surrogatepass") + b"\n")
+        start = b"\n" if self._cut_off else b""
+        self._cut_off = False
+        self._file.write(start + json.dumps(value).encode("ascii") + b"\n")
         self._file.flush()
 
     @property
@@ -142,11 +145,11 @@ class Journal:
                 os.unlink(path)
             except OSError:
                 continue
-        for folder in self._new:
+        for folder in [os.path.dirname(self.path), *([self._root] if self._made_root else [])]:
             try:
                 os.rmdir(folder)
             except OSError:
-                break
+                return  # another replay has something there
 
 
 def _record(line: bytes) -> Any:

@@ -48,8 +48,9 @@ class Latest:
 
     @property
     def rows(self) -> list[Any]:
-        """The rows, latest first."""
-        return [row for _, _, row in sorted(self._heap, reverse=True)]
+        """The rows, latest first, in whatever order they came."""
+        rows = [(-ts, row.session, row.key, row) for ts, _, row in self._heap]
+        return [row for *_, row in sorted(rows, key=lambda entry: entry[:3])]
 
     @property
     def left_out(self) -> int:
