@@ -20,14 +20,24 @@ _NARROWER = ("on", "observe", "off")
 #: ``list`` comma-separated names; ``number`` a decimal; ``choice:a|b`` one of the words; ``text`` anything on one line.
 KEYS: "dict[str, tuple[str, str, str, str]]" = {
     "skill_routing": ("switch", "off", "GSTACK_SKILL_ROUTING", "Name the skill that fits a prompt."),
-    "skill_contracts": ("switch", "off", "GSTACK_SKILL_CONTRACTS", "Hold a stop once when outputs are missing."),
-    "gate": ("switch", "off", "GSTACK_GATE", "Check uses against the organisation's policy."),
-    "routed_skills": ("list", "investigate, review, qa, verify", "", "Skills that may be routed to, or all."),
-    "route_threshold": ("number", "0.66", "", "Score from which a skill routes (above 0, at most 1)."),
-    "route_hint": ("choice:name|step|contract", "name", "GSTACK_SKILL_ROUTE_HINT", "What the routing hint says."),
+    "skill_contracts": (
+        "switch",
+        "off",
+        "GSTACK_SKILL_CONTRACTS",
+        "Hold a stop once if a skill's outputs are missing.",
+    ),
+    "gate": ("switch", "off", "GSTACK_GATE", "Check each use of a skill against the organisation's policy."),
+    "routed_skills": ("list", "investigate, review, qa, verify", "", "Skills that may be routed to: names, or all."),
+    "route_threshold": ("number", "0.66", "", "Score from which a skill is routed to (above 0, at most 1)."),
+    "route_hint": (
+        "choice:name|step|contract",
+        "name",
+        "GSTACK_SKILL_ROUTE_HINT",
+        "What the routing hint says: the skill's name, also its first step, or also its contract.",
+    ),
     "route_scorer": ("text", "lexical", "", "The trigger scorer that decides."),
-    "route_shadow_scorers": ("list", "", "", "Scorers that run as well and are only logged."),
-    "route_equivalents": ("text", "", "", "More words that mean the same: bug=glitch,regression; ..."),
+    "route_shadow_scorers": ("list", "", "", "Scorers that run as well; what they say is only logged."),
+    "route_equivalents": ("text", "", "", "More words that mean the same (bug=glitch,regression; slow=laggy)."),
 }
 
 #: Largest configuration file that is read, in bytes; more is no configuration.

@@ -3,17 +3,28 @@
 ::
 
     GstackError                 1   GSTACK_ERROR
+    |-- CannotJudge             1                            replay: a contract kind has no verdict (never shown)
     |-- CheckFailed             1   GSTACK_CHECK_FAILED      a check said no (doctor, config key, gate test)
+    |-- FetchError              1   GSTACK_NETWORK_ERROR     a server can't be reached, or its answer can't be used
     |-- UsageError              2   GSTACK_USAGE             a missing or malformed argument
     |   |-- RouteUsage          2   SKILL_ROUTE_USAGE
     |   `-- ContractUsage       2   SKILL_CONTRACT_USAGE
     |-- StateError              3   GSTACK_STATE_ERROR       a file can't be read, parsed or written
     |   |-- SettingsError       3   GSTACK_SETTINGS_ERROR    a host's settings file; it was left as it was
     |   |-- ContractState       3   SKILL_CONTRACT_STATE_ERROR
+    |   |   `-- RecordError     3                            a session's record can't be used
     |   `-- BundleError         3   GSTACK_BUNDLE_ERROR      a policy bundle is missing or was refused
+    |       |-- BundleMissing   3                            there is none on this machine
+    |       |-- BundleRefused   3                            a check of it failed
+    |       `-- SkillRefused    3                            a skill may not be installed as it was served
     |-- UnknownShape            4   SKILL_CONTRACT_UNKNOWN_SHAPE
     |-- NoContract              5   SKILL_CONTRACT_NO_CONTRACT
     `-- NotLoaded               6   SKILL_CONTRACT_NOT_LOADED
+
+Those that aren't below lie where they are raised: :class:`gstack.gate.client.FetchError`,
+:class:`gstack.contracts.records.RecordError`, :class:`gstack.gate.index.BundleMissing`,
+:class:`gstack.gate.signing.BundleRefused`, :class:`gstack.gate.package.SkillRefused`,
+:class:`gstack.replay.scene.CannotJudge`.
 
 The numbers are those of the specification (contracts C8, switches S2, gate G3). The command line prints
 ``<code word>: <message>`` as one line on standard error and exits with the code; ``--debug`` adds the traceback.

@@ -43,10 +43,11 @@ class Flags:
 
 
 class Outcome:
-    """What setup did: ``lines`` for people, ``warnings`` for standard error, ``diff`` of the settings file, the
-    switches."""
+    """What setup did: ``lines`` for people, ``warnings`` for standard error, ``path`` and ``diff`` of the settings
+    file, the switches."""
 
     def __init__(self) -> None:
+        self.path = ""
         self.lines: list[str] = []
         self.warnings: list[str] = []
         self.diff = ""
@@ -99,7 +100,7 @@ def run_setup(root: str, env: Mapping[str, str], flags: Flags) -> Outcome:
     ]
     launcher = launcher_path(root)
     change = host.plan_settings(host.registrations(features), launcher, env, flags.project)
-    outcome.diff = _diff(change)
+    outcome.path, outcome.diff = change.path, _diff(change)
     outcome.changed = change.before != change.after
     _warn_about_places(root, flags, outcome)
     if flags.dry_run:
@@ -198,17 +199,18 @@ def run_uninstall(
     outcome = Outcome()
     adapter = find_host(root, env, host)
     change = adapter.plan_settings([], launcher_path(root), env, project)
-    outcome.diff = _diff(change)
+    outcome.path, outcome.diff = change.path, _diff(change)
     outcome.changed = change.before != change.after
     if dry_run:
         return outcome
     leave_gate(root, "off", env, force=force, how="uninstall")
     if outcome.changed:
         adapter.apply_settings(change)
-    outcome.lines += [f"removed {line}" for line in change.removed]
+    outcome.lines += [f"removed {line}" for line in change.removed] or [f"no hook of gstack is in {change.path}"]
     if not project:
         _remove_generated(root)
-    outcome.lines.append(f"kept the configuration, logs and records in {root}")
+    if os.path.isdir(root) and os.listdir(root):
+        outcome.lines.append(f"kept the configuration, logs and records in {root}")
     return outcome
 
 

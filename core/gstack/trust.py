@@ -77,10 +77,7 @@ def trusted_project(root: str, cwd: str | None) -> str | None:
     folder = project_folder(cwd)
     if folder is None or folder not in trusted:
         return None
-    try:
-        return folder if digest(folder) == trusted[folder] else None
-    except OSError:
-        return None
+    return folder if _digest_or_none(folder) == trusted[folder] else None
 
 
 def trusted_config(root: str, cwd: str) -> Config | None:
@@ -108,7 +105,8 @@ def trust(root: str, folder: str) -> str:
     """Trust a folder's ``.gstack`` as it is now; the folder that was meant. Raises UsageError, StateError."""
     found = project_folder(folder)
     if found is None:
-        raise UsageError(f"{folder} has no .gstack/config.yaml or .gstack/skills.yaml to trust")
+        here = os.path.realpath(folder)
+        raise UsageError(f"{here} has no .gstack/config.yaml or .gstack/skills.yaml to trust")
     try:
         mark = digest(found)
     except OSError as error:
@@ -117,15 +115,27 @@ def trust(root: str, folder: str) -> str:
     return found
 
 
-def untrust(root: str, folder: str) -> bool:
-    """Take trust back; False when the folder wasn't trusted. Raises StateError."""
+def still_trusted(root: str) -> dict[str, bool]:
+    """Each folder that was trusted, and whether its files are still those that were; changed ones don't count."""
+    return {folder: _digest_or_none(folder) == mark for folder, mark in sorted(read_trusted(root).items())}
+
+
+def _digest_or_none(folder: str) -> str | None:
+    try:
+        return digest(folder)
+    except OSError:
+        return None
+
+
+def untrust(root: str, folder: str) -> str | None:
+    """Take trust back; the folder that was meant, None when it wasn't trusted. Raises StateError."""
     found = os.path.realpath(folder)
     known = read_trusted(root)
     match = found if found in known else project_folder(folder)
     if match is None or match not in known:
-        return False
+        return None
     _change(root, match, None)
-    return True
+    return match
 
 
 def _change(root: str, folder: str, mark: str | None) -> None:

@@ -456,7 +456,7 @@ def test_report_goes_on_after_a_corrupt_record(root: Path, capsys: pytest.Captur
     (root / "skill-contracts" / "broken.json").write_text("{")
     assert run("report") == 3
     out, err = capsys.readouterr()
-    assert out.startswith("1 recorded runs, 1 missed")
+    assert out.startswith("1 recorded run, 1 missed")
     assert err.startswith("SKILL_CONTRACT_STATE_ERROR: ")
     assert "broken.json: the record is corrupt" in err
     assert run("report", "--json") == 3

@@ -170,7 +170,7 @@ def test_login_by_a_public_key_that_was_brought_along(run, server, org, root, tm
         (["--url", "https://x.example"], 2, "--org"),
         (["--url", "http://x.example", "--org", "a"], 2, "plain HTTP"),
         (["--url", "https://x.example", "--org", "key"], 2, "public key"),
-        (["--url", "https://x.example", "--org", "a", "--public-key", "/nowhere.pem"], 2, "/nowhere.pem"),
+        (["--url", "https://x.example", "--org", "a", "--public-key", "/nowhere.pem"], 3, "/nowhere.pem"),
         (["--url", "file:///nowhere", "--org", "a"], 1, "no such file"),
         (["--url", "http://127.0.0.1:9", "--org", "a", "--no-key"], 1, "can't be reached"),
         (["--nonsense"], 2, "nonsense"),

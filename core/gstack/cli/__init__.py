@@ -28,7 +28,7 @@ def build_app() -> Any:
 def main(arguments: Sequence[str] | None = None, *, name: str = "gstack") -> int:
     """Run the command line; the exit code (0 to 6, see docs/reference/exit-codes.md). 130 after Ctrl-C."""
     args = list(sys.argv[1:] if arguments is None else arguments)
-    if args[:1] == ["hook"]:
+    if args[:1] == ["hook"] and args[1:2] not in (["-h"], ["--help"]):
         from gstack.hook import run_from_cli
 
         run_from_cli(args[1:], dict(os.environ))
@@ -61,9 +61,9 @@ def _run(args: list[str], name: str) -> int:
     try:
         done = build_app()(args=_normalise(args), prog_name=name, standalone_mode=False)
     except usage_error as error:
-        group = args[0] if args else ""
-        known = _USAGE.get(group, UsageError)
-        made = known(" ".join(error.format_message().split()), hint=f"see gstack {group} --help".replace("  ", " "))
+        known = _USAGE.get(args[0] if args else "", UsageError)
+        said = " ".join(error.format_message().split()).rstrip(".")
+        made = known(said, hint=f"see {_command_path(error, name)} --help")
         if known is StateError:
             made.code = UsageError.code
         raise made from error
@@ -74,6 +74,12 @@ def _run(args: list[str], name: str) -> int:
     except typer.Abort:
         return 130
     return done if isinstance(done, int) else 0
+
+
+def _command_path(error: Any, name: str) -> str:
+    """The command that was used wrongly, as a person types it."""
+    path: str = error.ctx.command_path if error.ctx is not None else name
+    return path
 
 
 def _normalise(args: list[str]) -> list[str]:

@@ -6,15 +6,15 @@ from typing import Annotated
 import typer
 
 from gstack import __version__
-from gstack.cli.common import emit
+from gstack.cli.common import Group, emit
 
 app = typer.Typer(
     name="gstack",
+    cls=Group,
     help=(
         "Make coding agents use their skills: routing, contracts and a policy gate.\n\n"
         "Start with: gstack demo, then gstack setup --skill-routing"
     ),
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -56,9 +56,16 @@ for _module in SINGLE:
     importlib.import_module(_module).register(app)
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def hook(context: typer.Context) -> None:
-    """What hosts run: a payload on standard input, the answer on standard output, always exit 0.
+@app.command()
+def hook(
+    host: Annotated[str, typer.Argument(help="The host whose payload it is.")],
+    event: Annotated[str, typer.Argument(help="The event, as the host calls it.")] = "",
+) -> None:
+    """What hosts run: a payload on standard input, the answer on standard output; always exit 0.
 
-    Handled before the command line is parsed; listed here for --help. Example: gstack hook claude-code Stop
+    For trying a payload by hand. Example: gstack hook claude-code Stop < payload.json
     """
+    from gstack.cli.common import run_env
+    from gstack.hook import run_from_cli
+
+    run_from_cli([host, event], run_env())

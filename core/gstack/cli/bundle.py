@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from gstack.cli.common import console, emit, emit_json, root_of, table, warn
+from gstack.cli.common import Group, console, counted, emit, emit_json, root_of, table, warn
 from gstack.errors import UsageError
 
 app = typer.Typer(
+    cls=Group,
     help="Publish policy: keys, a signed bundle, a static site. Example: gstack bundle build policy.yaml --preview",
-    no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
@@ -64,7 +64,8 @@ def build(
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where the static site goes.")] = "",
     preview: Annotated[bool, typer.Option("--preview", help="Only check, and say what each policy matches.")] = False,
     version: Annotated[
-        int | None, typer.Option("--version", min=0, help="The bundle's version; by default one more than in --out.")
+        int | None,
+        typer.Option("--version", metavar="N", min=0, help="The bundle's version; by default one more than in --out."),
     ] = None,
     rotation: _ROTATION = None,
     force: Annotated[bool, typer.Option("--force", help="Publish what machines will refuse.")] = False,
@@ -96,8 +97,8 @@ def build(
         built = publish.build(looked, key, out, now=now, version=version, rotations=statements, force=force)
         shown |= dict(built.__dict__)
         if not as_json:
-            said = "wrote" if built.changed else "nothing changed in"
-            offered = f"{len(built.skills)} skills, key {built.key_id}"
+            said = "wrote" if built.changed else "signed anew" if built.new_key else "nothing changed in"
+            offered = f"{counted(len(built.skills), 'skill')}, key {built.key_id}"
             emit(f"{said} {built.out}: {built.org} version {built.version}, {offered}")
     if as_json:
         emit_json(shown)
@@ -107,7 +108,7 @@ def build(
 def rotate(
     old_key: Annotated[str, typer.Option("--old-key", metavar="FILE", help="The old private key.")],
     new_key: Annotated[str, typer.Option("--new-key", metavar="FILE", help="The new public key.")],
-    org: Annotated[str, typer.Option("--org", help="The organisation.")],
+    org: Annotated[str, typer.Option("--org", metavar="NAME", help="The organisation.")],
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="Where the statement goes.")],
 ) -> None:
     """Let an old key hand over to a new one, so that machines needn't log in again.
@@ -124,7 +125,7 @@ def rotate(
 def verify(
     file: Annotated[str, typer.Argument(help="The bundle; without one, the installed bundle and its pinned key.")] = "",
     key: Annotated[str, typer.Option("--key", metavar="FILE", help="The public key (public.pem).")] = "",
-    org: Annotated[str, typer.Option("--org", help="The organisation that it must be for.")] = "",
+    org: Annotated[str, typer.Option("--org", metavar="NAME", help="The organisation that it must be for.")] = "",
 ) -> None:
     """Check a bundle's signature and shape; exit 3 when it fails.
 

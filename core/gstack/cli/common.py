@@ -1,4 +1,4 @@
-"""What every command group shares: consoles, JSON output, the environment."""
+"""What every command group shares: the form of a group, consoles, JSON output, the environment."""
 
 import json
 import os
@@ -7,8 +7,23 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from typer.core import TyperGroup
 
 from gstack.state import state_root
+
+#: Columns of what isn't a terminal, where ``COLUMNS`` says nothing else.
+_WIDTH = 80
+
+
+class Group(TyperGroup):
+    """A command group. Without arguments it prints its help on standard output and is wrong usage: exit 2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As usual, but no arguments at all are an error of our own, the same with every version of typer."""
+        if not args and not ctx.resilient_parsing:
+            emit(ctx.get_help())
+            ctx.fail("a command is missing")
+        return super().parse_args(ctx, args)
 
 
 def run_env() -> dict[str, str]:
@@ -30,7 +45,7 @@ def console(*, stderr: bool = False, no_color: bool = False) -> Console:
     ``TERM=dumb``."""
     plain = no_color or _plain_asked()
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else int(os.environ.get("COLUMNS") or 80)
+    width = None if stream.isatty() else _width(os.environ.get("COLUMNS", ""))
     return Console(
         file=stream,
         no_color=plain,
@@ -40,6 +55,10 @@ def console(*, stderr: bool = False, no_color: bool = False) -> Console:
         width=width,
         force_terminal=None,
     )
+
+
+def _width(said: str) -> int:
+    return int(said) if said.isdecimal() and int(said) else _WIDTH
 
 
 def err_console() -> Console:
@@ -60,6 +79,11 @@ def warn(text: str) -> None:
 def emit_json(value: Any) -> None:
     """``value`` as indented JSON on standard output."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 skill``, ``2 skills``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def table(*columns: str) -> Table:

@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from gstack.cli.common import console, emit, emit_json, root_of, run_env, table
+from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env, table
 from gstack.config import KEYS, SWITCHES, Config, setting, switch
 from gstack.config_edit import canonical, known_key, readable, set_key, unset_key
 from gstack.gate.lock import leave_gate
 
 app = typer.Typer(
+    cls=Group,
     help="Read and change the settings. Example: gstack config set skill_routing observe",
-    no_args_is_help=True,
     rich_markup_mode="rich",
 )
 

@@ -5,29 +5,38 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from gstack.cli.common import console, emit, emit_json, err_console, root_of, run_env, table, warn
+from gstack.cli.common import (
+    Group,
+    console,
+    counted,
+    emit,
+    emit_json,
+    err_console,
+    root_of,
+    run_env,
+    table,
+    warn,
+)  # fmt: skip
 from gstack.errors import CheckFailed, GstackError, StateError, UsageError
 from gstack.gate.credentials import Credentials, check_base_url, check_key, check_org, read_credentials
 from gstack.gate.freshness import age_text
 
 if TYPE_CHECKING:
     from gstack.gate.install import Progress, Pulled
-    from gstack.gate.signing import Key
     from gstack.gate.spool import Queue
     from gstack.gate.status import Status
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 QuietFlag = Annotated[bool, typer.Option("--quiet", help="Print nothing when all went well.")]
 ForceFlag = Annotated[bool, typer.Option("--force", help="Replace what was edited here or isn't from a pull.")]
-HostOption = Annotated[str, typer.Option("--host", help="The host whose skills folder is meant.")]
+HostOption = Annotated[str, typer.Option("--host", metavar="HOST", help="The host whose skills folder is meant.")]
 
-audit = typer.Typer(no_args_is_help=True, help="The queue of audit events on this machine.")
+audit = typer.Typer(cls=Group, help="The queue of audit events on this machine. Example: gstack audit show")
 
 
 def register(app: typer.Typer) -> None:
@@ -45,14 +54,22 @@ def register(app: typer.Typer) -> None:
 
 
 def login(
-    url: Annotated[str, typer.Option("--url", help="Where the policy is: https://..., or file:///folder.")] = "",
-    org: Annotated[str, typer.Option("--org", help="The organisation's name there.")] = "",
+    url: Annotated[
+        str, typer.Option("--url", metavar="URL", help="Where the policy is: https://..., or file:///folder.")
+    ] = "",
+    org: Annotated[str, typer.Option("--org", metavar="NAME", help="The organisation's name there.")] = "",
     key: Annotated[
-        str, typer.Option("--key", help="- reads the API key from standard input (else: GSTACK_KEY, or a prompt).")
+        str,
+        typer.Option(
+            "--key", metavar="-", help="Read the API key from standard input (else: GSTACK_KEY, or a prompt)."
+        ),
     ] = "",
     no_key: Annotated[bool, typer.Option("--no-key", help="The place needs no key (static hosting).")] = False,
     public_key: Annotated[
-        str, typer.Option("--public-key", help="Trust this PEM file instead of the key that the server shows.")
+        str,
+        typer.Option(
+            "--public-key", metavar="FILE", help="Trust this PEM file instead of the key that the server shows."
+        ),
     ] = "",
     as_json: JsonFlag = False,
 ) -> None:
@@ -61,9 +78,10 @@ def login(
     Example: gstack login --url https://policy.example.com --org acme
     """
     from gstack.gate.login import login as connect
+    from gstack.gate.policyfile import read_key
 
     root = root_of()
-    by_hand = _public_key(public_key) if public_key else None
+    by_hand = read_key(public_key) if public_key else None
     done = connect(root, _wanted(root, url, org, key, no_key), by_hand=by_hand)
     if as_json:
         emit_json(vars(done))
@@ -108,15 +126,6 @@ def _key(given: str, old: Credentials | None) -> str:
             "no API key: give it by --key - (standard input) or GSTACK_KEY", hint="--no-key where none is needed"
         )
     return check_key(typer.prompt("API key", hide_input=True, err=True, default="", show_default=False))
-
-
-def _public_key(path: str) -> "Key":
-    from gstack.gate.signing import public_key
-
-    try:
-        return public_key(Path(path).read_bytes())
-    except OSError as error:
-        raise UsageError(f"--public-key: {path} can't be read: {error.strerror or error}") from None
 
 
 def logout(
@@ -189,7 +198,8 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
         age = "" if fresh is None else f", synced {_ago(fresh.age)}" + (", stale" if fresh.stale else "")
         yield "bundle", f"version {found.bundle.version}{age}"
         payload = found.bundle.payload
-        yield "", f"{len(payload.get('policies') or ())} policies, {len(payload.get('manifest_index') or ())} entries"
+        policies, entries = len(payload.get("policies") or ()), len(payload.get("manifest_index") or ())
+        yield "", f"policies: {policies}, catalogue entries: {entries}"
         if payload.get("gate_lock") is True:
             yield "", "the organisation locks the gate on"
     else:
@@ -212,11 +222,15 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
 
 
 def _ago(age: float) -> str:
-    return f"{age_text(max(0.0, age))} ago"
+    return f"{age_text(age)} ago" if age >= 60 else "just now"
+
+
+def _waiting(number: int) -> str:
+    return "1 event waits" if number == 1 else f"{number} events wait"
 
 
 def _queue_text(queue: "Queue") -> str:
-    text = f"{queue.length} events wait" if queue.length != 1 else "1 event waits"
+    text = _waiting(queue.length)
     if queue.dropped:
         text += f", {queue.dropped} were dropped (the queue was full)"
     if queue.refused:
@@ -313,7 +327,7 @@ def _print_pulled(done: "Pulled", as_json: bool) -> None:
         for one in done.outcomes:
             out.add_row(escape(one.name), one.action, escape(one.why or f"/{one.bare}"))
         console().print(out)
-        emit(f"{len(done.outcomes)} skills, in {done.folder}" if done.outcomes else "nothing to install")
+        emit(f"{counted(len(done.outcomes), 'skill')}, in {done.folder}" if done.outcomes else "nothing to install")
     if done.refused:
         raise CheckFailed(f"{len(done.refused)} of {len(done.outcomes)} skills were refused")
 
@@ -333,7 +347,10 @@ def flush_(quiet: QuietFlag = False, as_json: JsonFlag = False) -> None:
     if as_json:
         emit_json(vars(done))
     elif not quiet:
-        emit(f"{done.sent} events sent, {done.left} wait" + (f", {done.refused} refused" if done.refused else ""))
+        emit(
+            f"{counted(done.sent, 'event')} sent, {done.left} wait"
+            + (f", {done.refused} refused" if done.refused else "")
+        )
     if done.problem:
         raise GstackError(f"not all events could be sent: {done.problem}")
 
@@ -355,7 +372,7 @@ def verify_(
     else:
         for gap in done.gaps:
             emit(gap)
-        emit(f"{done.events} events, " + (f"{len(done.gaps)} gaps" if done.gaps else "no gap"))
+        emit(f"{counted(done.events, 'event')}, " + (counted(len(done.gaps), "gap") if done.gaps else "no gap"))
         if done.dropped:
             emit(f"{done.dropped} events were dropped because the queue was full; they were never part of the chain")
     if done.gaps:
@@ -380,4 +397,4 @@ def show_(as_json: JsonFlag = False) -> None:
         out.add_row(*map(escape, texts))
     if events:
         console().print(out)
-    emit(f"{len(events)} events wait" if len(events) != 1 else "1 event waits")
+    emit(_waiting(len(events)))

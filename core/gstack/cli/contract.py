@@ -8,14 +8,14 @@ import typer
 from rich.markup import escape
 
 from gstack.api import CANNOT_TELL
-from gstack.cli.common import console, emit, emit_json, root_of, run_env, table
+from gstack.cli.common import Group, console, counted, emit, emit_json, root_of, run_env, table
 from gstack.contracts.check import ItemResult
 from gstack.errors import ContractState, ContractUsage, NoContract
 from gstack.transcript import skill_name
 
 app = typer.Typer(
+    cls=Group,
     help="Contracts: which outputs a skill must leave behind. Example: gstack contract report",
-    no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
@@ -25,9 +25,13 @@ _MET = "SKILL_CONTRACT_MET"
 
 @app.command()
 def check(
-    transcript: Annotated[str, typer.Option(help="The session's transcript, as the host wrote it.")] = "",
-    skill: Annotated[str, typer.Option(help="The skill whose last run is judged.")] = "",
-    skill_file: Annotated[str, typer.Option(help="Take the contract from this SKILL.md, not the installed one.")] = "",
+    transcript: Annotated[
+        str, typer.Option(metavar="PATH", help="The session's transcript, as the host wrote it.")
+    ] = "",
+    skill: Annotated[str, typer.Option(metavar="NAME", help="The skill whose last run is judged.")] = "",
+    skill_file: Annotated[
+        str, typer.Option(metavar="SKILL.md", help="Take the contract from this file, not from the installed skill.")
+    ] = "",
     as_json: _JSON = False,
 ) -> None:
     """Judge the last run of a skill in a transcript; writes nothing. Exit codes: docs/reference/exit-codes.md.
@@ -85,8 +89,10 @@ def _item_line(item: ItemResult) -> str:
 
 @app.command()
 def report(
-    session: Annotated[str | None, typer.Option(help="Only this session's runs.")] = None,
-    html: Annotated[str, typer.Option(help="Write the report to this file, as one self-contained page.")] = "",
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session's runs.")] = None,
+    html: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the report to this file, as one self-contained page.")
+    ] = "",
     as_json: _JSON = False,
 ) -> None:
     """Misses by skill and item, then each missed run; runs that were still open are judged again.
@@ -104,7 +110,7 @@ def report(
     if as_json:
         emit_json(found.as_dict())
     else:
-        _print_report(found)
+        _print_report(found, session)
         if html:
             emit(f"wrote {html}")
     if found.errors:
@@ -122,13 +128,13 @@ def _write(path: str, text: str) -> None:
         raise ContractState(f"{path}: it can't be written ({error.strerror})") from error
 
 
-def _print_report(found: Any) -> None:
+def _print_report(found: Any, session: str | None) -> None:
     from gstack.report_page import moment
 
     if not found.rows:
-        emit("no runs are recorded yet")
+        emit(f"no run of session {session} is recorded" if session else "no runs are recorded yet")
         return
-    emit(f"{len(found.rows)} recorded runs, {len(found.missed)} missed")
+    emit(f"{counted(len(found.rows), 'recorded run')}, {len(found.missed)} missed")
     items = [row for row in found.by_item() if row[2]]
     if items:
         out = table("skill", "item", "misses", "runs")
@@ -149,8 +155,8 @@ def _print_report(found: Any) -> None:
 @app.command()
 def waive(
     item: Annotated[str, typer.Argument(help="The item's id, as the block text names it.")] = "",
-    reason: Annotated[str, typer.Option(help="Why the item doesn't apply.")] = "",
-    skill: Annotated[str, typer.Option(help="The skill, where several have an item of that id.")] = "",
+    reason: Annotated[str, typer.Option(metavar="WHY", help="Why the item doesn't apply.")] = "",
+    skill: Annotated[str, typer.Option(metavar="NAME", help="The skill, where several have an item of that id.")] = "",
 ) -> None:
     """Say that an item doesn't apply in this session. Only this call in the transcript counts; nothing is stored.
 

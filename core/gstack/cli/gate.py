@@ -190,10 +190,11 @@ def allow(
     reason: Annotated[str, typer.Option("--reason", metavar="WHY", help="Why; your organisation sees it.")] = "",
     span: Annotated[str, typer.Option("--for", metavar="TIME", help="How long: 30m, 1h, 2d (at most 7d).")] = "1h",
 ) -> None:
-    """Let something through on this machine for a while, where its policy may be overridden. Always audited.
+    """Let something through on this machine for a while, where its policy may be overridden. Audited.
 
     Example: gstack gate allow acme/deploy --for 1h --reason "hotfix 4711"
     """
+    from gstack.gate.audit import takes_events
     from gstack.gate.human import allow as let_through
     from gstack.gate.names import normal
     from gstack.gate.overrides import LONGEST
@@ -207,7 +208,7 @@ def allow(
         raise _usage(f"--for {span}: an override lasts at most {int(LONGEST // 86400)} days")
     full, until = let_through(run_env(), os.getcwd(), name, seconds=seconds, reason=" ".join(reason.split()))
     emit(f"{full} is allowed on this machine until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
-    warn("Your organisation is told. Uses go ahead with a warning.")
+    warn("Uses go ahead with a warning." + (" Your organisation is told." if takes_events(root_of()) else ""))
 
 
 def _seconds(text: str) -> float:

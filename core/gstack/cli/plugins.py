@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from gstack.cli.common import console, emit, emit_json, root_of, run_env, table
+from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env, table
 from gstack.entrypoints import current_paths, find
 from gstack.errors import CheckFailed, StateError
 from gstack.isolation import change_trouble
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gstack.testing.runner import CheckResult
 
 app = typer.Typer(
-    help="List, check and switch plug-ins. Example: gstack plugins list", no_args_is_help=True, rich_markup_mode="rich"
+    cls=Group, help="List, check and switch plug-ins. Example: gstack plugins list", rich_markup_mode="rich"
 )
 
 _SORTS = ("kind", "scorer", "resolver", "host")

@@ -14,7 +14,7 @@ _QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and 
 _PROJECT = Annotated[
     bool, typer.Option("--project", help="Use the project's settings file (here) instead of the user's.")
 ]
-_HOST = Annotated[str, typer.Option("--host", help="The host to register with.")]
+_HOST = Annotated[str, typer.Option("--host", metavar="HOST", help="The host to register with.")]
 _VALUE = "on, off or observe; alone it means on. Saved to the configuration."
 
 
@@ -26,11 +26,15 @@ def register(app: typer.Typer) -> None:
 
 
 def setup(
-    skill_routing: Annotated[str | None, typer.Option("--skill-routing", help="Routing: " + _VALUE)] = None,
+    skill_routing: Annotated[
+        str | None, typer.Option("--skill-routing", metavar="VALUE", help="Routing: " + _VALUE)
+    ] = None,
     no_skill_routing: Annotated[bool, typer.Option("--no-skill-routing", help="Routing off, saved.")] = False,
-    skill_contracts: Annotated[str | None, typer.Option("--skill-contracts", help="Contracts: " + _VALUE)] = None,
+    skill_contracts: Annotated[
+        str | None, typer.Option("--skill-contracts", metavar="VALUE", help="Contracts: " + _VALUE)
+    ] = None,
     no_skill_contracts: Annotated[bool, typer.Option("--no-skill-contracts", help="Contracts off, saved.")] = False,
-    gate: Annotated[str | None, typer.Option("--gate", help="Gate: " + _VALUE)] = None,
+    gate: Annotated[str | None, typer.Option("--gate", metavar="VALUE", help="Gate: " + _VALUE)] = None,
     no_gate: Annotated[bool, typer.Option("--no-gate", help="Gate off, saved.")] = False,
     no_team: Annotated[
         bool, typer.Option("--no-team", help="Take the routing and contract hooks away, whatever the switches say.")
@@ -65,7 +69,7 @@ def setup(
         found = outcome.switches[name]
         emit(f"{name}: {found.value} ({found.source})")
     if not outcome.changed:
-        emit("nothing to change")
+        emit(f"nothing to change in {outcome.path}")
 
 
 def _asked(name: str, value: str | None, negated: bool) -> str | None:
@@ -82,7 +86,7 @@ def _print(outcome: Outcome, dry_run: bool, quiet: bool) -> None:
     for line in outcome.warnings:
         warn("warning: " + line)
     if dry_run:
-        emit(outcome.diff.rstrip("\n") if outcome.changed else "nothing to change")
+        emit(outcome.diff.rstrip("\n") if outcome.changed else f"nothing to change in {outcome.path}")
     elif not quiet:
         for line in outcome.lines:
             emit(line)
@@ -114,17 +118,24 @@ def trust(
 
     Trust is bound to what those files hold now; say it again after a change. Example: gstack trust .
     """
-    from gstack.trust import read_trusted, untrust
+    from gstack.trust import still_trusted, untrust
     from gstack.trust import trust as trust_folder
 
     root = root_of()
     if show:
-        folders = read_trusted(root)
-        if as_json:
-            emit_json({"folders": folders})
-        else:
-            emit("\n".join(sorted(folders)) or "no folder is trusted")
+        _list_trusted(still_trusted(root), as_json)
     elif remove:
-        emit(f"no longer trusted: {folder}" if untrust(root, folder) else f"{folder} wasn't trusted")
+        gone = untrust(root, folder)
+        emit(f"no longer trusted: {gone}" if gone else f"{os.path.realpath(folder)} wasn't trusted")
     else:
         emit(f"trusted as it is now: {trust_folder(root, folder)}")
+
+
+def _list_trusted(folders: dict[str, bool], as_json: bool) -> None:
+    if as_json:
+        emit_json({"folders": [{"folder": folder, "unchanged": same} for folder, same in folders.items()]})
+        return
+    for folder, same in folders.items():
+        emit(folder if same else f"{folder} (changed since, so it doesn't count: say gstack trust there again)")
+    if not folders:
+        emit("no folder is trusted")

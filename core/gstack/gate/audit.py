@@ -116,8 +116,7 @@ def append(root: str, event: "Mapping[str, Any]", *, now: float) -> bool:
     endpoint) and when the spool is full, in which case it is counted. Raises OSError when the spool can't
     be trusted or written: a link, not a regular file, somebody else's, or a lock that stays busy.
     """
-    base = base_url(root)
-    if not base or base.startswith("file:"):
+    if not takes_events(root):
         return False
     with spool_lock(root) as lock:
         if not lock.held:
@@ -150,6 +149,12 @@ def base_url(root: str) -> str:
         return ""
     base = value.get("base_url") if isinstance(value, dict) else None
     return base if isinstance(base, str) else ""
+
+
+def takes_events(root: str) -> bool:
+    """Whether this machine is connected to a place that may take audit events: a folder doesn't."""
+    base = base_url(root)
+    return bool(base) and not base.startswith("file:")
 
 
 def _prev(last: bytes, head: object) -> str:

@@ -52,7 +52,7 @@ def read_draft(policy_path: str, skills_dir: str | None) -> Draft:
     try:
         found = plain(load(read_text(policy_path)))
     except Unreadable as error:
-        raise StateError(f"{policy_path} is no YAML: {error}") from None
+        raise StateError(f"{policy_path} is no YAML: {error.at()}") from None
     if not isinstance(found, dict):
         raise StateError(f"{policy_path} is no policy: it must be a mapping with org, namespaces and policies")
     draft = Draft({"org": found.get("org")})

@@ -158,7 +158,7 @@ def verify_installed(root: str) -> Bundle:
         with open(path, "rb") as file:
             data = file.read(LIMIT + 1)
     except FileNotFoundError:
-        raise BundleMissing("there is no policy bundle on this machine: run 'gstack sync'") from None
+        raise BundleMissing from None
     except OSError as error:
         raise BundleError(f"{path} can't be read: {error.strerror or error}") from None
     trust = read_trust(root)

@@ -51,7 +51,7 @@ def read_cases(path: str) -> tuple[list[Case], str | None]:
     try:
         found = plain(load(read_text(path)))
     except Unreadable as error:
-        raise StateError(f"{path} is no YAML: {error}") from None
+        raise StateError(f"{path} is no YAML: {error.at()}") from None
     bundle = None
     if isinstance(found, dict):
         bundle = found.get("bundle")

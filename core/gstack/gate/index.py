@@ -43,6 +43,11 @@ _KEPT = 4096
 class BundleMissing(BundleError):
     """There is no policy bundle on this machine."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no policy bundle on this machine: run 'gstack sync', or 'gstack login' where it isn't connected"
+        )
+
 
 def bundle_path(root: str) -> str:
     """The installed bundle: the envelope's bytes as they were received."""
@@ -238,7 +243,7 @@ def _key(root: str) -> "tuple[Any, ...]":
             status = sys_os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             if not found:
-                raise BundleMissing("there is no policy bundle on this machine: run 'gstack sync'") from None
+                raise BundleMissing from None
             found.append(())
             continue
         except OSError as error:

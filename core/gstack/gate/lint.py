@@ -37,15 +37,16 @@ def lint(draft: Draft, now: float) -> list[tuple[str, int]]:
     _names(draft)
     book = Rulebook(payload)
     counts = book.count()
-    ids = Counter(one.get("policy_id") for one in payload["policies"])
+    ids = Counter(one["policy_id"] for one in payload["policies"] if isinstance(one.get("policy_id"), str))
     for number, policy in enumerate(payload["policies"]):
         label = book.policies[number].label
         _policy(label, policy, draft, now)
-        if ids[policy.get("policy_id")] > 1:
-            draft.errors.append(f"policy {label}: the id {policy.get('policy_id')!r} is used more than once")
         if book.policies[number].known:
             _reach(label, policy, counts[number], draft)
         _replacement(label, policy, book, draft)
+    for one, times in ids.items():
+        if times > 1:
+            draft.errors.append(f"the policy id {one!r} is used more than once")
     _defaults(payload, draft)
     said = {one.split(":")[0] for one in draft.errors}
     draft.errors += [one for one in book.problems if one.split(":")[0] not in said and "status" not in one]
@@ -93,7 +94,8 @@ def _policy(label: str, policy: Mapping[str, Any], draft: Draft, now: float) -> 
             error(f"{key} is missing")
     if matcher not in MATCHERS:
         error(f"unknown matcher type {matcher!r}; use {', '.join(MATCHERS)}")
-    if policy.get("action") not in ACTION_RANKS:
+    action = policy.get("action")
+    if not isinstance(action, str) or action not in ACTION_RANKS:
         error(f"unknown action {policy.get('action')!r}; use allow, warn or block")
     if policy.get("overridable", False) not in (True, False):
         error("overridable must be true or false")

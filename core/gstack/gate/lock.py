@@ -9,6 +9,7 @@ from typing import Any
 
 from gstack.config import read_config, switch
 from gstack.errors import CheckFailed, StateError
+from gstack.gate.audit import append, maybe_send, takes_events
 from gstack.lowlevel import join, load_json, read_file
 
 
@@ -38,11 +39,8 @@ def leave_gate(root: str, value: str, env: Mapping[str, str], *, force: bool, ho
     if org is None:
         return
     if not force:
-        raise CheckFailed(
-            f"{org} locks the gate on this machine: switching it off is reported to the organisation",
-            hint="add --force to do it all the same",
-        )
-    from gstack.gate.audit import append, maybe_send
+        told = ": switching it off is reported to the organisation" if takes_events(root) else ""
+        raise CheckFailed(f"{org} locks the gate on this machine{told}", hint="add --force to do it all the same")
 
     event = {"event": "gate_off", "decision": "gate_off", "reason": f"switched to {value} by {how} --force"}
     try:

@@ -46,7 +46,8 @@ class Preview:
 
 @dataclass(frozen=True)
 class Built:
-    """A site that was written: ``changed`` is False when the policy is what was published before."""
+    """A site that was written: ``changed`` is False when the policy is what was published before, ``new_key`` True
+    when another key signed that."""
 
     out: str
     org: str
@@ -54,6 +55,7 @@ class Built:
     changed: bool
     key_id: str
     skills: list[str] = field(default_factory=list)
+    new_key: bool = False
 
 
 def preview(policy_path: str, skills_dir: str | None, now: float) -> Preview:
@@ -102,7 +104,8 @@ def build(
     for path, data in files.items():
         write_new(os.path.join(out, *path.split("/")), data, force=True)
     _sweep(out, org, set(files))
-    return Built(out, org, payload["version"], changed, key.id, offered)
+    new_key = before is not None and before[0].key_id != key.id
+    return Built(out, org, payload["version"], changed, key.id, offered, new_key)
 
 
 def _published(out: str, org: str) -> tuple[Envelope, dict[str, Any]] | None:
