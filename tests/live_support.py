@@ -214,15 +214,19 @@ class Live:
         """``gstack setup`` with some switches."""
         return self.gstack("setup", *flags)
 
-    def join_acme(self) -> None:
-        """Publish the policy as an organisation would, connect this machine to it, and switch the gate on."""
+    def publish(self) -> Path:
+        """Publish the policy as an organisation would; the folder of its site."""
         policy = self.write(self.root / "policy.yaml", POLICY)
         keys, site = self.root / "keys", self.root / "site"
         self.gstack("bundle", "keygen", "--out", str(keys))
         self.gstack("bundle", "build", str(policy), "--key", str(keys / "private.pem"), "--out", str(site))
+        return site
+
+    def join(self, site: Path, *flags: str) -> None:
+        """Connect this machine to an organisation, fetch its policy, and switch the gate on."""
         self.gstack("login", "--url", site.as_uri(), "--org", "acme")
         self.gstack("sync")
-        self.setup("--gate")
+        self.setup("--gate", *flags)
 
     def play(
         self,

@@ -17,8 +17,8 @@ VERSION = "2.1.332"
 PACKAGE = f"@anthropic-ai/claude-code@{VERSION}"
 #: How long an installation may take, in seconds (the package holds about 130 MB).
 INSTALL_LIMIT = 300
-#: Longest that one test may take, in seconds.
-TEST_LIMIT = 20
+#: Longest that one test may take on a machine that does nothing else, in seconds.
+TEST_LIMIT = 20.0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -92,4 +92,12 @@ def live(claude: Path, tmp_path: Path) -> Iterator[Live]:
     started = time.monotonic()
     yield Live(tmp_path / "box", claude)
     took = time.monotonic() - started
-    assert took < TEST_LIMIT, f"took {took:.1f} s"
+    # what runs beside the tests slows them down as many times as there are processes too many for the cores
+    limit = TEST_LIMIT * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert took < limit, f"took {took:.1f} s, may take {limit:.1f} s"
+
+
+@pytest.fixture(scope="session")
+def acme(claude: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of an organisation with a policy, as its security people published it."""
+    return Live(tmp_path_factory.mktemp("acme") / "box", claude).publish()

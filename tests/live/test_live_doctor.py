@@ -1,6 +1,7 @@
 """``gstack doctor --live`` beside the real thing: its payloads are Claude Code's, and it sees when hooks ran."""
 
 import json
+from pathlib import Path
 
 import pytest
 from live_support import Live, call, say
@@ -10,9 +11,8 @@ from gstack_hosts.claude_code import ClaudeCode
 pytestmark = pytest.mark.live
 
 
-def test_doctor_live_agrees_and_sees_when_hooks_ran(live: Live) -> None:
-    live.setup("--skill-routing", "--skill-contracts")
-    live.join_acme()
+def test_doctor_live_agrees_and_sees_when_hooks_ran(live: Live, acme: Path) -> None:
+    live.join(acme, "--skill-routing", "--skill-contracts")
     before = json.loads(live.gstack("doctor", "--live", "--json"))["live"]
     assert [one["status"] for one in before["trials"]] == ["ok"] * 6, before["trials"]
     assert [one["last_ran"] for one in before["hooks"]] == [None] * 3

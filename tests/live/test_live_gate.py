@@ -1,5 +1,7 @@
 """The policy gate in the real Claude Code, with a bundle that was published, fetched and verified as in real life."""
 
+from pathlib import Path
+
 import pytest
 from live_support import Live, call, say
 
@@ -9,8 +11,8 @@ DENIED = "gstack blocked this skill — "
 FROZEN = "policy: Deploys are frozen. The servers are being moved. Use acme/handover instead."
 
 
-def test_a_banned_skill_is_denied(live: Live) -> None:
-    live.join_acme()
+def test_a_banned_skill_is_denied(live: Live, acme: Path) -> None:
+    live.join(acme)
     played = live.play("put it live", [call("Skill", skill="deploy"), say("I can't.")])
     live.keep(played, "denied_skill")
     ((failed, text),) = played.results()
@@ -20,8 +22,8 @@ def test_a_banned_skill_is_denied(live: Live) -> None:
     assert live.log("skill-gate")[0].startswith("decision=block name=acme/deploy")
 
 
-def test_reading_a_banned_skills_file_is_denied_and_other_files_are_not(live: Live) -> None:
-    live.join_acme()
+def test_reading_a_banned_skills_file_is_denied_and_other_files_are_not(live: Live, acme: Path) -> None:
+    live.join(acme)
     file = str(live.config / "skills" / "deploy" / "SKILL.md")
     notes = str(live.write(live.work / "notes.md", "a note\n"))
     played = live.play(
@@ -36,8 +38,8 @@ def test_reading_a_banned_skills_file_is_denied_and_other_files_are_not(live: Li
     assert len(played.hooks("PreToolUse")) == 1
 
 
-def test_a_banned_subagent_is_denied_and_another_is_not(live: Live) -> None:
-    live.join_acme()
+def test_a_banned_subagent_is_denied_and_another_is_not(live: Live, acme: Path) -> None:
+    live.join(acme)
     banned = call("Agent", description="Audit", prompt="audit it", subagent_type="auditor")
     look = {"description": "Look", "prompt": "TASK-ONE look", "run_in_background": False}
     free = call("Agent", subagent_type="general-purpose", **look)
@@ -54,8 +56,8 @@ def test_a_banned_subagent_is_denied_and_another_is_not(live: Live) -> None:
     assert "All is well." in text
 
 
-def test_a_typed_banned_skill_never_reaches_the_model(live: Live) -> None:
-    live.join_acme()
+def test_a_typed_banned_skill_never_reaches_the_model(live: Live, acme: Path) -> None:
+    live.join(acme)
     played = live.play("/deploy now", [say("I deploy.")])
     assert played.steps == 0
     (answer,) = played.answers("UserPromptExpansion")
@@ -64,8 +66,8 @@ def test_a_typed_banned_skill_never_reaches_the_model(live: Live) -> None:
     assert any(FROZEN in notice for notice in played.runs[0]["notices"])
 
 
-def test_a_banned_command_warns_the_person_and_runs(live: Live) -> None:
-    live.join_acme()
+def test_a_banned_command_warns_the_person_and_runs(live: Live, acme: Path) -> None:
+    live.join(acme)
     played = live.play("/ship it", [say("Shipped.")])
     assert played.answers("UserPromptExpansion") == [
         {"systemMessage": "gstack: warning for acme/ship — Skill version is banned by the organisation."}
@@ -75,16 +77,16 @@ def test_a_banned_command_warns_the_person_and_runs(live: Live) -> None:
     assert any("acme/ship" in notice for notice in played.runs[0]["notices"])
 
 
-def test_what_the_policy_does_not_name_runs_without_a_word(live: Live) -> None:
-    live.join_acme()
+def test_what_the_policy_does_not_name_runs_without_a_word(live: Live, acme: Path) -> None:
+    live.join(acme)
     played = live.play("look at add()", [call("Skill", skill="investigate"), say("I look.")])
     assert not played.results()[0][0]
     assert played.answers("PreToolUse") == []
 
 
-def test_observe_logs_what_it_would_deny(live: Live) -> None:
-    live.join_acme()
-    live.setup("--gate=observe")
+def test_observe_logs_what_it_would_deny(live: Live, acme: Path) -> None:
+    live.join(acme)
+    live.gstack("config", "set", "gate", "observe")
     played = live.play("put it live", [call("Skill", skill="deploy"), say("Done.")])
     assert not played.results()[0][0]
     assert "DEPLOY-BODY" in played.seen()
