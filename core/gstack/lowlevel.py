@@ -133,7 +133,8 @@ try:
     import _json
 
     # the C scanner reads its settings from any object; this type is there already, making a class costs more
-    _settings = type(sys.implementation)(
+    _namespace: Any = type(sys.implementation)
+    _settings = _namespace(
         strict=False,
         object_hook=None,
         object_pairs_hook=None,
@@ -142,7 +143,7 @@ try:
         parse_constant=_constant,
         memo={},
     )
-    _scan = _json.make_scanner(_settings)  # type: ignore[arg-type]
+    _scan = _json.make_scanner(_settings)
     _quote = _json.encode_basestring_ascii
 except ImportError:  # another Python than CPython
     pass

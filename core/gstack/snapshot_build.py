@@ -55,7 +55,7 @@ def build_plan(
 
 def _unsure(status: Any) -> bool:
     """Whether the plan may lack this one only this once."""
-    return status.overran or status.unlooked or (status.found.builtin and status.state == "failed")
+    return bool(status.overran or status.unlooked or (status.found.builtin and status.state == "failed"))
 
 
 def build_index(

@@ -6,6 +6,7 @@ moment: it is read up to the size that it had when it was opened, and may shrink
 
 from gstack.errors import ContractState
 from gstack.lowlevel import CHUNK, sys_os
+from gstack.values.tools import skill_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +21,6 @@ TAIL = 4 << 20
 
 
 # ------------------------------------------------------------------------------------------------ names
-
-
-def skill_name(said: str) -> str:
-    """A skill's name as people and models say it, without the white space and slashes before it."""
-    return said.strip().lstrip("/").strip()
 
 
 def same_skill(one: str, other: str) -> bool:

@@ -65,7 +65,7 @@ def test_what_a_call_does_wrong_costs_only_itself(tmp_path: Path, body: str, wha
     started = time.monotonic()
     with pytest.raises(PluginFailed, match=what):
         made.call(kind, kind.check)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 6
     assert what.split(":")[0] in plan.read_trouble(str(tmp_path))["trouble"]["vendor." + name]["what"]
     print("standard output works again")
 
@@ -116,7 +116,7 @@ def test_a_swallowed_overrun_is_repeated() -> None:
     started = time.monotonic()
     with pytest.raises(PluginFailed, match="took longer"):
         isolated("vendor.stubborn", stubborn)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 6
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"disabled": 3, "trouble": []}', '{"trouble": {"a": 1}}', "{"])

@@ -212,7 +212,7 @@ def test_bombs_are_harmless(name: str) -> None:
     )
     start = time.monotonic()
     read = frontmatter(data)
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 15  # seconds; unguarded they take minutes
     assert read["name"] == "x"
     assert read["triggers"] == ["one two"]
 
@@ -222,7 +222,7 @@ def test_bombs_in_our_own_keys_are_harmless(name: str) -> None:
     data = f"---\nname: x\nmetadata:\n  {BOMBS[name]}\n".encode()[: HEAD_LIMIT - 100] + b"\n---\nbody\n"
     start = time.monotonic()
     assert frontmatter(data)["name"] == "x"
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 15  # seconds; unguarded they take minutes
 
 
 def test_a_head_over_the_limit_is_read_as_far_as_it_is_allowed() -> None:

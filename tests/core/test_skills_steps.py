@@ -50,7 +50,7 @@ def test_no_body_takes_long(text: str) -> None:
     start = time.monotonic()
     first_step("1. " + text * (70_000 // len(text)))
     first_step(text * (70_000 // len(text)))
-    assert time.monotonic() - start < 0.5
+    assert time.monotonic() - start < 5
 
 
 @given(st.text(alphabet="ab1.-*#`[]()<>!\n \t_~:|", max_size=200))

@@ -112,7 +112,6 @@ GATE = TOOLS | {
         f"gstack.gate.{name}"
         for name in ["decision", "freshness", "hook", "index", "names", "texts", "audit", "refresh", "spool"]
     ),
-    "gstack.transcript",
     "gstack.values.gate",
     "gstack_plugins",
     "gstack_plugins.policy_bundle",

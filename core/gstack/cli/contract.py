@@ -11,7 +11,7 @@ from gstack.api import CANNOT_TELL
 from gstack.cli.common import Group, console, counted, emit, emit_json, root_of, run_env, table
 from gstack.contracts.check import ItemResult
 from gstack.errors import ContractState, ContractUsage, NoContract
-from gstack.transcript import skill_name
+from gstack.values.tools import skill_name
 
 app = typer.Typer(
     cls=Group,

@@ -63,3 +63,8 @@ class ToolCall(Value):
         self.prompt = prompt
         self.background = background
         self.input = input
+
+
+def skill_name(said: str) -> str:
+    """A skill's name as people and models say it, without the white space and slashes before it."""
+    return said.strip().lstrip("/").strip()

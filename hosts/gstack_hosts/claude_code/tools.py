@@ -5,7 +5,7 @@ Hot: imported by the hook on tool calls and stops, so builtins only. Names are t
 """
 
 from gstack.api import ToolCall
-from gstack.transcript import skill_name
+from gstack.values.tools import skill_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
