@@ -95,13 +95,15 @@ def main(
     recorded_root: "str | None",
     paths: "Sequence[str]",
     code_path: "str | None" = None,
+    env: "dict[str, str] | None" = None,
 ) -> None:
     """Run one hook and end the process with exit code 0.
 
     ``arguments`` are the host's id and the event's name as registered; ``recorded_root`` and ``paths`` (import folders)
-    are what setup wrote into the launcher; ``code_path`` is where the loaded code is to be stored (None: nowhere).
+    are what setup wrote into the launcher; ``code_path`` is where the loaded code is to be stored (None: nowhere); ``env``
+    stands in for the process's own environment.
     """
-    run = _Run(recorded_root, paths, monotonic())
+    run = _Run(recorded_root, paths, monotonic(), env)
     out = -1
     try:
         out = _claim_output()
@@ -138,10 +140,17 @@ def _claim_output() -> int:
 class _Run:
     """One hook run, with what it knows so far, so that a failure can be logged where it belongs."""
 
-    def __init__(self, recorded_root: "str | None", paths: "Sequence[str]", started: float) -> None:
+    def __init__(
+        self,
+        recorded_root: "str | None",
+        paths: "Sequence[str]",
+        started: float,
+        env: "dict[str, str] | None" = None,
+    ) -> None:
         self.recorded_root = recorded_root
         self.paths = paths
         self.started = started
+        self.env = env
         self.root: str | None = None
         self.event: HookEvent | None = None
         self.context: HookContext | None = None
@@ -150,7 +159,7 @@ class _Run:
         """The bytes for standard output."""
         ALARM.deadline = self.started + 5.0
         ALARM.arm()
-        env = environ()
+        env = environ() if self.env is None else self.env
         self.root = root = state_root(env, self.recorded_root)
         payload = read_payload(0)
         if not isinstance(payload, dict):
@@ -269,7 +278,7 @@ def run_from_cli(arguments: "Sequence[str]", env: "Mapping[str, str]") -> None:
     """What the registered launcher does, for ``gstack hook HOST [EVENT]``: ends the process with exit code 0."""
     from gstack.launcher import import_paths
 
-    main(arguments, state_root(env), import_paths())
+    main(arguments, state_root(env), import_paths(), env=dict(env))
 
 
 def console() -> None:

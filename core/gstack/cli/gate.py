@@ -5,13 +5,12 @@ import os
 import re
 import sys
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gstack.cli.common import console, emit, emit_json, root_of, run_env, table, warn
 from gstack.errors import CheckFailed, StateError, UsageError
-from gstack.lowlevel import POSIX, sys_os
 
 USAGE = "usage: gstack gate --skill NAME [--quiet] [--json] [--explain] [--require-bundle] | test | allow | simulate"
 
@@ -89,8 +88,7 @@ def _answer_hook(human_options: bool) -> None:
     env = run_env()
     if switch("gate", env, read_config(root_of(env))).source == "default":
         # whoever calls this by name wants an answer, also where no hook was set up
-        variables: Any = sys_os.environ
-        variables[os.fsencode("GSTACK_GATE") if POSIX else "GSTACK_GATE"] = b"on" if POSIX else "on"
+        env["GSTACK_GATE"] = "on"
     run_from_cli(["claude-code"], env)
 
 
