@@ -100,8 +100,8 @@ def main(
     """Run one hook and end the process with exit code 0.
 
     ``arguments`` are the host's id and the event's name as registered; ``recorded_root`` and ``paths`` (import folders)
-    are what setup wrote into the launcher; ``code_path`` is where the loaded code is to be stored (None: nowhere); ``env``
-    stands in for the process's own environment.
+    are what setup wrote into the launcher; ``code_path`` is where the loaded code is to be stored (None: nowhere);
+    ``env`` stands in for the process's own environment.
     """
     run = _Run(recorded_root, paths, monotonic(), env)
     out = -1

@@ -133,7 +133,7 @@ try:
     import _json
 
     # the C scanner reads its settings from any object; this type is there already, making a class costs more
-    _namespace: Any = type(sys.implementation)
+    _namespace: "Any" = type(sys.implementation)
     _settings = _namespace(
         strict=False,
         object_hook=None,
