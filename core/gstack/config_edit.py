@@ -44,6 +44,8 @@ def set_key(root: str, key: str, value: str) -> None:
     stored = canonical(key, value)
     if not stored:
         raise UsageError(f"the value of {key} is empty", hint=f"gstack config unset {key} goes back to the default")
+    if plain_value(_written(stored)) != stored:
+        raise UsageError(f"the value of {key} mixes both kinds of quotes in a way that a line can't hold")
     _rewrite(root, key, f"{key}: {_written(stored)}")
 
 

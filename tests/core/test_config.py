@@ -78,7 +78,13 @@ def test_order_environment_configuration_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("user", "project", "value"),
-    [("on", "observe", "observe"), ("on", "off", "off"), ("observe", "on", "observe"), ("off", "on", "off"), ("on", "?", "on")],
+    [
+        ("on", "observe", "observe"),
+        ("on", "off", "off"),
+        ("observe", "on", "observe"),
+        ("off", "on", "off"),
+        ("on", "?", "on"),
+    ],
 )
 def test_a_project_narrows_and_never_widens(tmp_path: Path, user: str, project: str, value: str) -> None:
     mine = read(tmp_path, f"skill_routing: {user}\ngate: {user}\n")
@@ -94,12 +100,17 @@ def test_any_bytes_are_a_configuration_or_unreadable(tmp_path_factory: pytest.Te
     assert config.read_config(str(folder)).status in ("ok", "unreadable")
 
 
-@given(st.sampled_from(["routed_skills", "route_equivalents"]), st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1))
+@given(
+    st.sampled_from(["routed_skills", "route_equivalents"]),
+    st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1),
+)
 def test_what_is_set_is_read_back(tmp_path_factory: pytest.TempPathFactory, key: str, value: str) -> None:
     root = str(tmp_path_factory.mktemp("root"))
-    if not value.strip() or ("'" in value and '"' in value):
+    try:
+        set_key(root, key, value)
+    except UsageError as error:
+        assert "empty" in error.message or "quotes" in error.message
         return
-    set_key(root, key, value)
     assert config.read_config(root).get(key) == value.strip()
 
 
@@ -108,7 +119,9 @@ def test_setting_keeps_every_other_line(tmp_path: Path) -> None:
     path.write_bytes(b"# mine\r\nother: 1\r\ngate: on\r\n  nested: x\r\ngate: off\r\nend: 2")
     set_key(str(tmp_path), "gate", "observe")
     set_key(str(tmp_path), "route_threshold", "0.7")
-    assert path.read_bytes() == b"# mine\r\nother: 1\r\ngate: observe\r\n  nested: x\r\nend: 2\r\nroute_threshold: 0.7\r\n"
+    assert (
+        path.read_bytes() == b"# mine\r\nother: 1\r\ngate: observe\r\n  nested: x\r\nend: 2\r\nroute_threshold: 0.7\r\n"
+    )
     assert unset_key(str(tmp_path), "gate")
     assert not unset_key(str(tmp_path), "gate")
 
@@ -118,7 +131,13 @@ def test_bad_keys_and_values(tmp_path: Path) -> None:
     with pytest.raises(CheckFailed, match="skill_rooting") as unknown:
         set_key(root, "skill_rooting", "on")
     assert "skill_routing" in unknown.value.hint
-    for key, value in (("gate", "maybe"), ("route_threshold", "2"), ("route_hint", "all"), ("routed_skills", "a\nb"), ("routed_skills", "")):
+    for key, value in (
+        ("gate", "maybe"),
+        ("route_threshold", "2"),
+        ("route_hint", "all"),
+        ("routed_skills", "a\nb"),
+        ("routed_skills", ""),
+    ):
         with pytest.raises(UsageError):
             set_key(root, key, value)
     assert not (tmp_path / "config.yaml").exists()

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from gstack import lowlevel
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
@@ -51,7 +55,9 @@ def test_bad_json_without_the_json_module(bad: str) -> None:
         "except ValueError: print('ok')"
     )
     core = str(Path(lowlevel.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-IS", "-c", code, core], input=bad, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-IS", "-c", code, core], input=bad, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "ok\n"
 
 
