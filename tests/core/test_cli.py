@@ -91,6 +91,10 @@ def test_a_missing_argument_names_the_command(run: Run) -> None:
     assert run("bundle", "diff", "a")[2] == "GSTACK_USAGE: Missing argument 'new' (see gstack bundle diff --help)\n"
 
 
+def test_the_state_folder_is_named(run: Run, home: Path) -> None:
+    assert run("config", "path") == (0, f"{home / 'state'}\n", "")
+
+
 def test_hook_has_help(run: Run) -> None:
     code, out, _ = run("hook", "--help")
     assert code == 0
@@ -183,6 +187,13 @@ def test_nobody_is_told_where_a_folder_holds_the_policy(run: Run, site: Path) ->
     locked = "GSTACK_CHECK_FAILED: acme locks the gate on this machine (add --force to do it all the same)\n"
     assert run("config", "set", "gate", "off") == (1, "", locked)
     assert run("config", "set", "gate", "off", "--force") == (0, "", "")
+
+
+def test_a_verified_bundle_as_json(run: Run, site: Path) -> None:
+    code, out, _ = run("bundle", "verify", "site/api/bundle/acme", "--key", "keys/public.pem", "--json")
+    found = json.loads(out)
+    assert (code, found["org"], found["version"], len(found["sha256"])) == (0, "acme", 1, 64)
+    assert found["key_id"] in run("bundle", "verify", "site/api/bundle/acme", "--key", "keys/public.pem")[1]
 
 
 def test_counts_agree_with_their_nouns(run: Run, site: Path) -> None:

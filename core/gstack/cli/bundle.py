@@ -126,6 +126,7 @@ def verify(
     file: Annotated[str, typer.Argument(help="The bundle; without one, the installed bundle and its pinned key.")] = "",
     key: Annotated[str, typer.Option("--key", metavar="FILE", help="The public key (public.pem).")] = "",
     org: Annotated[str, typer.Option("--org", metavar="NAME", help="The organisation that it must be for.")] = "",
+    as_json: _JSON = False,
 ) -> None:
     """Check a bundle's signature and shape; exit 3 when it fails.
 
@@ -144,7 +145,10 @@ def verify(
         found = read_signed(read_bytes(file), read_key(key), org or None)
     else:
         raise UsageError("verify needs --key FILE to hold a file against")
-    emit(f"good: {found.org} version {found.version}, signed by key {found.key.id}")
+    if as_json:
+        emit_json({"org": found.org, "version": found.version, "key_id": found.key.id, "sha256": found.sha256})
+    else:
+        emit(f"good: {found.org} version {found.version}, signed by key {found.key.id}")
 
 
 @app.command()

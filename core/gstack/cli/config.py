@@ -108,3 +108,12 @@ def defaults(as_json: _JSON = False) -> None:
     for key, (_, value, _, text) in KEYS.items():
         out.add_row(key, escape(value), escape(text))
     console().print(out)
+
+
+@app.command()
+def path() -> None:
+    """Print the state folder, in which config.yaml, skills.yaml and the logs lie.
+
+    Example: gstack config path
+    """
+    emit(root_of())
