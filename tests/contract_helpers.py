@@ -1,10 +1,5 @@
-"""What the contract tests share: a builder of Claude Code transcripts, a context as the hook has it, small kinds.
+"""What the contract tests share: a context as the hook has it, events, small kinds."""
 
-The builder writes records of the shapes that Claude Code 2.1.332 was seen to write (stop_block_then_fixed, typed_skill,
-agent_background and others): one record a content block, results as user records, hook feedback as a meta record.
-"""
-
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +11,10 @@ from gstack.config import Switch
 from gstack.isolation import isolated
 from gstack.plan import PluginFailed
 from gstack.snapshot import SkillIndex
+from gstack.testing.transcript import SESSION, Transcript
 
-SESSION = "8901bdc4-3070-4b80-9cb4-e27d3b9556b7"
+__all__ = ["SESSION", "Transcript"]
+
 
 WORKED_CONTRACT: dict[str, Any] = {
     "version": 1,
@@ -121,153 +118,6 @@ def called(kind: str, ident: str, **more: Any) -> Event:
 
 def result(ident: str, **more: Any) -> Event:
     return Event("result", ref=ident, **more)
-
-
-# --------------------------------------------------------------------------------------------- transcripts
-
-
-class Transcript:
-    """Writes a session as Claude Code would; every method returns the transcript, so that they chain."""
-
-    def __init__(self, path: Path, *, session: str = SESSION, version: str = "2.1.332") -> None:
-        self.path = path
-        self.session = session
-        self.version = version
-        self.records: list[dict[str, Any]] = []
-        self._count = 0
-
-    def _next(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}-{self._count:04d}"
-
-    def add(self, record: Mapping[str, Any], *, uuid: str | None = None) -> "Transcript":
-        """Any record, with the envelope that all have."""
-        self.records.append(
-            {
-                "parentUuid": self.records[-1].get("uuid") if self.records else None,
-                "isSidechain": False,
-                "uuid": uuid or self._next("00000000-0000-4000-8000-00000000"),
-                "timestamp": f"2026-11-30T12:{self._count // 60 % 60:02d}:{self._count % 60:02d}.000Z",
-                "cwd": "/home/u/work",
-                "sessionId": self.session,
-                "version": self.version,
-                "userType": "external",
-                "entrypoint": "cli",
-                **record,
-            }
-        )
-        return self
-
-    def user(self, content: Any, **more: Any) -> "Transcript":
-        return self.add({"type": "user", "message": {"role": "user", "content": content}, **more})
-
-    def assistant(self, block: Mapping[str, Any], *, stop: str = "tool_use", **more: Any) -> "Transcript":
-        message = {
-            "id": self._next("msg"),
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-opus-5-5",
-            "content": [dict(block)],
-            "stop_reason": stop,
-        }
-        return self.add({"type": "assistant", "message": message, "madeBy": "model", **more})
-
-    def prompt(self, text: str) -> "Transcript":
-        return self.user(text, promptSource="typed", turnOrigin="human", origin={"kind": "human"})
-
-    def says(self, text: str) -> "Transcript":
-        return self.assistant({"type": "text", "text": text}, stop="end_turn")
-
-    def tool(
-        self, name: str, arguments: Mapping[str, Any], answer: str = "", *, error: bool = False, **more: Any
-    ) -> "Transcript":
-        """A call with its result; ``more`` are keys of the result's record."""
-        ident = self.call(name, arguments)
-        return self.result(ident, answer, error=error, **more)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        ident = self._next("toolu")
-        self.assistant({"type": "tool_use", "id": ident, "name": name, "input": dict(arguments)})
-        return ident
-
-    def result(self, ident: str, answer: str = "", *, error: bool = False, **more: Any) -> "Transcript":
-        block = {"type": "tool_result", "tool_use_id": ident, "content": answer, "is_error": error}
-        return self.user([block], **more)
-
-    def skill(self, name: str = "investigate", args: str = "") -> "Transcript":
-        """The Skill tool loads a skill."""
-        ident = self.call("Skill", {"skill": name, "args": args})
-        self.result(ident, f"Launching skill: {name}", toolUseResult={"success": True, "commandName": name})
-        body = f"Base directory for this skill: /home/u/.claude/skills/{name}\n\n# {name}\n"
-        return self.user([{"type": "text", "text": body}], isMeta=True, turnCompanion=True, sourceToolUseID=ident)
-
-    def typed(self, name: str = "investigate", args: str = "") -> "Transcript":
-        """A person types ``/name``."""
-        lines = [f"<command-message>{name}</command-message>", f"<command-name>/{name}</command-name>"]
-        if args:
-            lines.append(f"<command-args>{args}</command-args>")
-        self.user("\n".join(lines), turnOrigin="human", origin={"kind": "human"})
-        body = f"Base directory for this skill: /home/u/.claude/skills/{name}\n\n# {name}\n"
-        return self.user([{"type": "text", "text": body}], isMeta=True, turnCompanion=True)
-
-    def edit(self, path: str = "/home/u/work/src/auth.ts") -> "Transcript":
-        shown = {"filePath": path, "oldString": "a", "newString": "b"}
-        arguments = {"file_path": path, "old_string": "a", "new_string": "b"}
-        return self.tool("Edit", arguments, f"The file {path} has been updated.", toolUseResult=shown)
-
-    def bash(self, command: str, output: str = "ok", *, error: bool = False) -> "Transcript":
-        shown: Any = f"Error: {output}" if error else {"stdout": output, "stderr": "", "interrupted": False}
-        return self.tool("Bash", {"command": command}, output, error=error, toolUseResult=shown)
-
-    def feedback(self, reason: str) -> "Transcript":
-        """What the host writes after a stop hook blocked."""
-        text = f"Stop hook feedback:\n{reason}"
-        self.user(text, isMeta=True, rowSource="hook", hookText=True)
-        return self.add(
-            {
-                "type": "attachment",
-                "attachment": {
-                    "type": "hook_blocking_error",
-                    "hookName": "Stop",
-                    "hookEvent": "Stop",
-                    "toolUseID": self._next("hook"),
-                    "blockingError": {"blockingError": reason, "command": "/home/u/.gstack/bin/gstack-hook"},
-                },
-            }
-        )
-
-    def interrupt(self) -> "Transcript":
-        return self.user([{"type": "text", "text": "[Request interrupted by user]"}])
-
-    def background_agent(self, agent: str, description: str = "Review", prompt: str = "Review it") -> "Transcript":
-        """An agent that was launched and goes on in the background."""
-        arguments = {"description": description, "prompt": prompt, "subagent_type": "general-purpose"}
-        return self.tool(
-            "Agent",
-            arguments,
-            "Async agent launched successfully.",
-            toolUseResult={
-                "isAsync": True,
-                "status": "async_launched",
-                "agentId": agent,
-                "description": description,
-                "prompt": prompt,
-            },
-        )
-
-    def agent_done(self, agent: str, status: str = "completed") -> "Transcript":
-        text = (
-            f"<task-notification>\n<task-id>{agent}</task-id>\n<status>{status}</status>\n"
-            f'<summary>Agent "x" {status}</summary>\n<result>done</result>\n</task-notification>'
-        )
-        return self.user(text, origin={"kind": "task-notification"}, turnOrigin="task_notification")
-
-    def write(self) -> str:
-        """Write the file; its path."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(record) + "\n" for record in self.records)
-        self.path.write_text(text, encoding="utf-8")
-        return str(self.path)
 
 
 # ------------------------------------------------------------------------------------------------- context

@@ -46,8 +46,8 @@ def transcript(folder: Path, name: str = "s1", project: str = PROJECT) -> Sessio
 
 def typical(folder: Path, name: str = "s1") -> str:
     """A session: a prompt that routes and is followed, a stop that would be held, then the report."""
-    made = transcript(folder, name).prompt("fix this bug").skill("investigate").edit().says("Fixed.")
-    return made.prompt("show me").bash("pytest").says(REPORT).write()
+    made = transcript(folder, name).prompt("fix this bug").load("investigate").edit().say("Fixed.")
+    return made.prompt("show me").shell("pytest").say(REPORT).write()
 
 
 def policy(**changes: Any) -> dict[str, Any]:

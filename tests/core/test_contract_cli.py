@@ -53,17 +53,17 @@ def install(home: Path, contract: Any = WORKED_CONTRACT, name: str = "investigat
 
 
 def session(tmp_path: Path, name: str = "t") -> Transcript:
-    return Transcript(tmp_path / f"{name}.jsonl").prompt("it fails").skill()
+    return Transcript(tmp_path / f"{name}.jsonl").prompt("it fails").load("investigate")
 
 
 @pytest.fixture
 def unmet(tmp_path: Path) -> str:
-    return session(tmp_path, "unmet").edit().says("Fixed: the null check was missing.").write()
+    return session(tmp_path, "unmet").edit().say("Fixed: the null check was missing.").write()
 
 
 @pytest.fixture
 def met(tmp_path: Path) -> str:
-    return session(tmp_path, "met").edit().bash("bun test").says(REPORT).write()
+    return session(tmp_path, "met").edit().shell("bun test").say(REPORT).write()
 
 
 def run(*arguments: str) -> int:
@@ -110,8 +110,8 @@ def test_unmet_starts_with_the_line_that_the_hook_would_block_with(
 def test_waived(root: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(home)
     made = session(tmp_path).edit()
-    made.bash("gstack-skill-contract waive repro-after-fix --reason 'docs only'", "waived repro-after-fix: docs only")
-    assert check(made.says(REPORT).write()) == 0
+    made.shell("gstack-skill-contract waive repro-after-fix --reason 'docs only'", "waived repro-after-fix: docs only")
+    assert check(made.say(REPORT).write()) == 0
     assert "  waived     repro-after-fix: docs only" in capsys.readouterr().out
 
 
@@ -148,16 +148,16 @@ def test_the_file_wins_over_the_installed_one(root: Path, home: Path, tmp_path: 
 def test_a_skill_with_a_label_of_its_own(root: Path, home: Path, tmp_path: Path) -> None:
     path = install(home)
     path.write_text(path.read_text().replace("name: investigate", "name: Deep Dive"))
-    made = Transcript(tmp_path / "t.jsonl").prompt("x").skill("Deep Dive").says("hm").write()
+    made = Transcript(tmp_path / "t.jsonl").prompt("x").load("Deep Dive").say("hm").write()
     assert check(made) == 1
     assert check(made, skill="Deep Dive") == 1
 
 
 def test_the_last_run_is_judged(root: Path, home: Path, tmp_path: Path) -> None:
     install(home)
-    made = session(tmp_path).edit().bash("bun test").says(REPORT)
+    made = session(tmp_path).edit().shell("bun test").say(REPORT)
     assert check(made.write()) == 0
-    assert check(made.skill().says("hm").write()) == 1
+    assert check(made.load("investigate").say("hm").write()) == 1
 
 
 def test_check_writes_nothing(root: Path, home: Path, tmp_path: Path, met: str, unmet: str) -> None:
@@ -256,7 +256,7 @@ def test_labels_like_yes_and_no_stay_words(root: Path, home: Path, tmp_path: Pat
         "---\nname: investigate\ncontract:\n  version: 1\n  items:\n    - id: r\n      kind: report_labels\n"
         "      heading: REPORT\n      labels: [Yes, No, On]\n---\n"
     )
-    assert check(session(tmp_path).says("REPORT\nYes: a\nNo: b\nOn: c").write()) == 0
+    assert check(session(tmp_path).say("REPORT\nYes: a\nNo: b\nOn: c").write()) == 0
 
 
 def test_missing_transcript(root: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,7 +299,7 @@ def test_unknown_shape(
 
 def test_not_loaded(root: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(home)
-    path = Transcript(tmp_path / "t.jsonl").prompt("hi").says("hello").write()
+    path = Transcript(tmp_path / "t.jsonl").prompt("hi").say("hello").write()
     assert check(path) == 6
     assert error(capsys) == f"SKILL_CONTRACT_NOT_LOADED: {path}: the transcript never loads investigate"
 
@@ -355,7 +355,7 @@ def test_an_expression_that_runs_away_is_stopped(
     monkeypatch.setattr(judging, "ITEM_LIMIT", 0.3)
     install(home, {"version": 1, "items": [{"id": "a", "kind": "agent_dispatch", "match": "(a+)+$"}]})
     made = session(tmp_path).tool("Agent", {"description": "a" * 60 + "b", "prompt": "x"}, "done", toolUseResult={})
-    assert check(made.says("hm").write()) == 3
+    assert check(made.say("hm").write()) == 3
     assert "took longer than 0.3 s" in capsys.readouterr().out
 
 

@@ -135,11 +135,11 @@ def test_nothing_recorded(tmp_path: Path) -> None:
 
 
 def transcript(tmp_path: Path, *finals: str, waive: bool = False) -> Transcript:
-    made = Transcript(tmp_path / "t.jsonl").prompt("go").skill()
+    made = Transcript(tmp_path / "t.jsonl").prompt("go").load("investigate")
     if waive:
-        made.bash("gstack-skill-contract waive word --reason 'docs only'", "waived word: docs only")
+        made.shell("gstack-skill-contract waive word --reason 'docs only'", "waived word: docs only")
     for final in finals:
-        made.says(final)
+        made.say(final)
     made.write()
     return made
 
@@ -171,11 +171,11 @@ def test_a_deferred_run_is_judged(tmp_path: Path, final: str, result: str) -> No
 
 
 def test_a_deferred_run_whose_agents_still_run_stays_deferred(tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "t.jsonl").prompt("go").skill().background_agent("a1").says("sent")
+    made = Transcript(tmp_path / "t.jsonl").prompt("go").load("investigate").background_agent("a1").say("sent")
     made.write()
     row = again(tmp_path, made, "deferred")
     assert (row.result, row.miss) == ("deferred", False)
-    made.agent_done("a1").says("nothing")
+    made.agent_done("a1").say("nothing")
     made.write()
     assert again(tmp_path, made, "deferred").result == "miss"
 
@@ -188,7 +188,7 @@ def test_only_open_runs_are_judged_again(tmp_path: Path) -> None:
 def test_an_earlier_run_ends_at_the_next_load(tmp_path: Path) -> None:
     made = transcript(tmp_path, "hm")
     first = load_id(made)
-    made.skill().says("magic").write()
+    made.load("investigate").say("magic").write()
     put(tmp_path, run("blocked", load_id=first), transcript=str(made.path))
     assert collect(str(tmp_path), judge=judge(tmp_path)).rows[0].result == "blocked"
 

@@ -96,7 +96,7 @@ def test_json_has_the_documented_keys(run: Run, tmp_path: Path) -> None:
 
 
 def test_prompts_show_only_when_asked_for(run: Run, tmp_path: Path) -> None:
-    transcript(tmp_path).prompt("fix this bug in SECRETPLACE\nplease").says("ok").write()
+    transcript(tmp_path).prompt("fix this bug in SECRETPLACE\nplease").say("ok").write()
     for args in ((), ("--json",)):
         assert "SECRETPLACE" not in run(*args)[1]
     assert '/investigate 1.00: "fix this bug in SECRETPLACE please"' in run("--show-prompts")[1]
@@ -106,7 +106,7 @@ def test_prompts_show_only_when_asked_for(run: Run, tmp_path: Path) -> None:
 def test_project_and_since_narrow(run: Run, tmp_path: Path) -> None:
     typical(tmp_path, "s1")
     other = transcript(tmp_path, "s2", "-elsewhere")
-    other.prompt("fix this bug").says("ok")
+    other.prompt("fix this bug").say("ok")
     for record in other.records:
         record["cwd"] = "/home/u/elsewhere"
         record["timestamp"] = "2025-01-01T12:00:00.000Z"
@@ -161,7 +161,7 @@ def test_subagents_files_count_with_their_session(run: Run, env: dict[str, str],
 def test_uses_by_policy_and_what_another_bundle_would_change(run: Run, env: dict[str, str], tmp_path: Path) -> None:
     typical(tmp_path)
     agent = {"description": "look", "prompt": "look around", "subagent_type": "Explore"}
-    transcript(tmp_path, "s2").prompt("look").tool("Agent", agent, "seen").typed("ship").says("ok").write()
+    transcript(tmp_path, "s2").prompt("look").tool("Agent", agent, "seen").typed("ship").say("ok").write()
     install(Path(env["GSTACK_STATE_ROOT"]), policy())
     before = sorted(str(path) for path in Path(env["GSTACK_STATE_ROOT"]).rglob("*"))
     code, out, _ = run()
@@ -214,7 +214,7 @@ def test_an_expression_that_runs_away_costs_only_its_run(
     skill.write_text(
         "---\ncontract:\n  version: 1\n  items:\n    - {id: x, kind: check_after_last_edit, match: '(a+)+$'}\n---\n"
     )
-    transcript(tmp_path).skill("investigate").edit().bash("a" * 40 + "!").says("Done.").write()
+    transcript(tmp_path).load("investigate").edit().shell("a" * 40 + "!").say("Done.").write()
     (row,) = json.loads(run("--json")[1])["runs"]["rows"]
     assert row["outcome"] == "cannot_tell"
     assert "took longer" in row["why"]
@@ -280,10 +280,10 @@ def test_the_page_is_written(run: Run, tmp_path: Path) -> None:
 def test_ctrl_c_then_the_same_command_again(env: dict[str, str], tmp_path: Path) -> None:
     """The real command with worker processes: it ends with 130 and one line, leaves no process, and goes on."""
     for place in range(40):
-        made = transcript(tmp_path, f"s{place:02d}").prompt("fix this bug").skill("investigate")
+        made = transcript(tmp_path, f"s{place:02d}").prompt("fix this bug").load("investigate")
         for _ in range(30):
-            made.bash("pytest", "x" * 40_000)
-        made.says(REPORT).write()
+            made.shell("pytest", "x" * 40_000)
+        made.say(REPORT).write()
     command = [sys.executable, "-c", "import sys; from gstack.cli import main; sys.exit(main())", "replay", "--json"]
     started = time.monotonic()
     process = subprocess.Popen(

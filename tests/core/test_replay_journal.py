@@ -94,7 +94,7 @@ def test_what_changed_since_is_replayed_again(
     (journal,) = journals(env)
     done = [json.loads(line)[0] for line in journal.read_text().splitlines()[1:]]
     grown = Path(done[1])
-    transcript(tmp_path, grown.stem).prompt("fix this bug").says("ok").write()
+    transcript(tmp_path, grown.stem).prompt("fix this bug").say("ok").write()
     found, replayed = done_now(env, monkeypatch)
     assert grown.name in replayed
     assert len(replayed) == 3
@@ -165,7 +165,7 @@ def test_shown_prompts_are_never_written_down(env: dict[str, str]) -> None:
 
 def test_the_checkpoint_holds_no_prompt(env: dict[str, str], tmp_path: Path) -> None:
     for place in range(6):
-        transcript(tmp_path, f"s{place}").prompt("fix this bug of TOPSECRET").says("TOPSECRET it is").write()
+        transcript(tmp_path, f"s{place}").prompt("fix this bug of TOPSECRET").say("TOPSECRET it is").write()
     broken_off(env, 4)
     (journal,) = journals(env)
     assert "TOPSECRET" not in journal.read_text()

@@ -32,9 +32,9 @@ def replayed(folder: Path) -> str:
     for place in range(40):
         made = transcript(folder, f"s{place:02d}").prompt("fix this bug <b>now</b>")
         if place % 3:
-            made.skill("investigate").edit().says("Fixed." if place % 2 else REPORT)
+            made.load("investigate").edit().say("Fixed." if place % 2 else REPORT)
         agent = {"description": "d", "prompt": "p", "subagent_type": "<script>alert(1)</script>"}
-        made.tool("Agent", agent, "ok").typed("ship").prompt("thanks").says("ok")
+        made.tool("Agent", agent, "ok").typed("ship").prompt("thanks").say("ok")
         for record in made.records:
             record["timestamp"] = f"{day(NOW - 86400 * place)}T{record['timestamp'][11:]}"
         made.write()

@@ -102,15 +102,15 @@ def gstack(box: Sandbox, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("how", ["skill", "typed"])
 def test_worked_example_block_fix_and_met_after_block(box: Sandbox, how: str) -> None:
     made = transcript(box).prompt("login fails")
-    made = made.skill() if how == "skill" else made.typed()
-    made.edit("/home/u/work/src/auth.ts").says(FIXED)
+    made = made.load("investigate") if how == "skill" else made.typed("investigate")
+    made.edit("/home/u/work/src/auth.ts").say(FIXED)
 
     held = stop(box, made, FIXED)
     assert held.answer == {"decision": "block", "reason": BLOCK.format(command=contract_command_path(box.root))}
     assert held.err == b""
     assert outcomes(box) == ["blocked"]
 
-    made.feedback(reason(held)).bash("bun test", "12 pass").says(REPORT)
+    made.feedback(reason(held)).shell("bun test", "12 pass").say(REPORT)
     through = stop(box, made, REPORT, active=True)
     assert (through.out, through.err) == (b"", b"")
     run = record(box)["runs"][0]
@@ -121,15 +121,15 @@ def test_worked_example_block_fix_and_met_after_block(box: Sandbox, how: str) ->
     ]
 
     # a later, unrelated turn of the session is never held by it
-    made.prompt("thanks, and rename x").edit().says("Renamed.")
+    made.prompt("thanks, and rename x").edit().say("Renamed.")
     assert stop(box, made, "Renamed.").out == b""
     assert outcomes(box) == ["met_after_block"]
 
 
 def test_stopped_again_unmet_is_a_miss_and_the_report_says_so(box: Sandbox) -> None:
-    made = transcript(box).prompt("login fails").skill().edit().says(FIXED)
+    made = transcript(box).prompt("login fails").load("investigate").edit().say(FIXED)
     held = stop(box, made, FIXED)
-    made.feedback(reason(held)).says("I'd rather not.")
+    made.feedback(reason(held)).say("I'd rather not.")
     assert stop(box, made, "I'd rather not.", active=True).out == b""
     assert outcomes(box) == ["miss"]
     done = gstack(box, "contract", "report", "--json")
@@ -142,25 +142,25 @@ def test_stopped_again_unmet_is_a_miss_and_the_report_says_so(box: Sandbox) -> N
 @pytest.mark.skipif(not POSIX, reason="the launcher is a POSIX script")
 def test_the_named_command_waives(box: Sandbox) -> None:
     """The command line of the block text, run as a model would, is found as a waiver."""
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     held = stop(box, made, FIXED)
     command = f"'{contract_command_path(box.root)}' waive repro-after-fix --reason \"only docs changed\""
     assert command.split(" --reason")[0].replace("repro-after-fix", "<item>") in reason(held)
     ran = subprocess.run(["sh", "-c", command], env=box.env, capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout.startswith("waived repro-after-fix: only docs changed")
-    made.feedback(reason(held)).bash(command, ran.stdout).says(REPORT)
+    made.feedback(reason(held)).shell(command, ran.stdout).say(REPORT)
     assert stop(box, made, REPORT, active=True).out == b""
     assert outcomes(box) == ["met_waived"]
     assert record(box)["runs"][0]["items"] == {"debug-report": "met", "repro-after-fix": "waived"}
 
 
 def test_hook_and_check_agree(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     held = stop(box, made, FIXED)
     done = gstack(box, "contract", "check", "--transcript", str(made.path), "--skill", "investigate")
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == reason(held)
-    made.bash("bun test").says(REPORT).write()
+    made.shell("bun test").say(REPORT).write()
     done = gstack(box, "contract", "check", "--transcript", str(made.path), "--skill", "investigate")
     assert done.returncode == 0
     assert json.loads(gstack(box, "contract", "report", "--json").stdout)["rows"][0]["result"] == "fixed_after_block"
@@ -170,39 +170,39 @@ def test_hook_and_check_agree(box: Sandbox) -> None:
 
 
 def test_a_subagents_stop_is_none_of_its_business(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     reply = stop(box, made, FIXED, event="SubagentStop", agent_id="a1", agent_type="general-purpose")
     assert reply.out == b""
     assert outcomes(box) == []
 
 
 def test_a_question_is_not_held_unless_nobody_is_there(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().says("Which one?")
+    made = transcript(box).prompt("x").load("investigate").say("Which one?")
     assert stop(box, made, "Which one?").out == b""
     box.extra["CLAUDE_CODE_SESSION_ATTENDED"] = "0"
     assert reason(stop(box, made, "Which one?"))
 
 
 def test_running_agents_defer_and_shells_do_not(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().background_agent("a1").says("Sent.")
+    made = transcript(box).prompt("x").load("investigate").background_agent("a1").say("Sent.")
     task = {"id": "a1", "type": "subagent", "status": "running", "description": "x"}
     assert stop(box, made, "Sent.", background_tasks=[task]).out == b""
     assert outcomes(box) == ["deferred"]
     shell = {"id": "b1", "type": "shell", "status": "running", "description": "x", "command": "sleep 9"}
-    made.agent_done("a1").says("Back.")
+    made.agent_done("a1").say("Back.")
     assert reason(stop(box, made, "Back.", background_tasks=[shell]))
 
 
 def test_observe_says_nothing(box: Sandbox) -> None:
     box.configure(skill_contracts="observe")
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     assert stop(box, made, FIXED).out == b""
     assert box.log("skill-contract")[-1].split(" ")[1:3] == ["observe", "miss"]
     assert gstack(box, "contract", "report").stdout.count("(observed)") == 1
 
 
 def test_a_session_without_such_a_skill_leaves_nothing(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").edit().says(FIXED)
+    made = transcript(box).prompt("x").edit().say(FIXED)
     assert stop(box, made, FIXED).out == b""
     assert not Path(box.root, "skill-contracts").exists()
     assert box.log("skill-contract") == []
@@ -226,20 +226,20 @@ def at_once(box: Sandbox, made: Transcript, count: int, last: str) -> list[Reply
 
 def test_hooks_at_the_same_time_hold_once(box: Sandbox) -> None:
     """The plug-in and the settings file may both register the hook; the host starts both at once."""
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     assert [bool(reply.out) for reply in at_once(box, made, 4, FIXED)].count(True) == 1
     assert outcomes(box) == ["blocked"]
 
 
 def test_a_record_that_is_deleted_in_between_does_not_hold_again(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     assert reason(stop(box, made, FIXED))
     Path(box.root, "skill-contracts", f"{SESSION}.json").unlink()
     assert [reply.out for reply in at_once(box, made, 2, FIXED)] == [b"", b""]
 
 
 def test_sessions_do_not_disturb_each_other(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     made.write()
     for session in ("s-1", "s-2"):
         assert box.run("Stop", payload(made.path, FIXED, session_id=session)).out
@@ -260,7 +260,7 @@ def trouble(reply: Reply, cause: str, *, said: bool) -> None:
 
 
 def test_33_mib(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().edit().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").edit().say(FIXED)
     made.write()
     with made.path.open("ab") as file:
         file.truncate(33 << 20)
@@ -286,19 +286,19 @@ def test_no_transcript(box: Sandbox, path: str) -> None:
 
 def test_an_invalid_contract(box: Sandbox) -> None:
     path = box.add_skill("investigate", SKILL.replace("report_labels", "vendor.gone"))
-    made = transcript(box).prompt("x").skill().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").say(FIXED)
     for said in (True, False):
         trouble(stop(box, made, FIXED), f'{path}: contract item "debug-report": unknown kind', said=said)
 
 
 def test_a_session_id_with_separators(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").say(FIXED)
     trouble(stop(box, made, FIXED, session_id="../../x"), "can't be a file name", said=True)
     assert not Path(box.root, "skill-contracts").exists()
 
 
 def test_a_truncated_record_is_left_alone(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").say(FIXED)
     assert reason(stop(box, made, FIXED))
     path = Path(box.root, "skill-contracts", f"{SESSION}.json")
     data = path.read_bytes()[:-20]
@@ -309,13 +309,13 @@ def test_a_truncated_record_is_left_alone(box: Sandbox) -> None:
 
 @pytest.mark.skipif(not POSIX or os.geteuid() == 0, reason="root writes everywhere")
 def test_a_state_root_that_cannot_be_written(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").say(FIXED)
     Path(box.root, "skill-contracts").mkdir(mode=0o500)
     trouble(stop(box, made, FIXED), "can't be written", said=True)
 
 
 def test_a_records_folder_that_is_a_file(box: Sandbox) -> None:
-    made = transcript(box).prompt("x").skill().says(FIXED)
+    made = transcript(box).prompt("x").load("investigate").say(FIXED)
     Path(box.root, "skill-contracts").write_text("")
     for said in (True, False):
         trouble(stop(box, made, FIXED), "skill-contracts", said=said)
@@ -327,9 +327,9 @@ def test_a_runaway_expression_ends_at_the_deadline(box: Sandbox) -> None:
         "---\nname: investigate\ncontract:\n  version: 1\n  items:\n    - id: sent\n      kind: agent_dispatch\n"
         "      match: '(a+)+$'\n---\n",
     )
-    made = transcript(box).prompt("x").skill()
+    made = transcript(box).prompt("x").load("investigate")
     made.tool("Agent", {"description": "d", "prompt": "a" * 64 + "a," * 40 + "!"}, "done", toolUseResult={})
-    made.says(FIXED)
+    made.say(FIXED)
     started = time.monotonic()
     reply = stop(box, made, FIXED)
     assert time.monotonic() - started < 6.5
@@ -343,7 +343,7 @@ def test_a_runaway_expression_ends_at_the_deadline(box: Sandbox) -> None:
 
 def test_truncating_the_transcript_changes_nothing_but_the_tail(box: Sandbox) -> None:
     """At any byte: silence, or a hold that names what the rest doesn't show; never trouble once a record is whole."""
-    made = transcript(box).prompt("x").skill().edit().bash("bun test").says(REPORT)
+    made = transcript(box).prompt("x").load("investigate").edit().shell("bun test").say(REPORT)
     whole = Path(made.write()).read_bytes()
     cuts = [*range(len(whole) - 40, len(whole), 7), *range(len(whole) // 3, len(whole), len(whole) // 5)]
     for number, cut in enumerate(cuts):

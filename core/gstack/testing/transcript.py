@@ -79,8 +79,9 @@ class Transcript:
         self.result(ident, f"Launching skill: {skill}", toolUseResult={"success": True, "commandName": skill})
         return self.user([_text(_body(skill))], isMeta=True, turnCompanion=True, sourceToolUseID=ident)
 
-    def edit(self, path: str) -> "Transcript":
-        """The agent edits a file."""
+    def edit(self, path: str | None = None) -> "Transcript":
+        """The agent edits a file (None: some file in the session's folder)."""
+        path = f"{self.cwd}/src/auth.ts" if path is None else path
         shown = {"filePath": path, "oldString": "a", "newString": "b"}
         arguments = {"file_path": path, "old_string": "a", "new_string": "b"}
         return self.tool("Edit", arguments, f"The file {path} has been updated.", toolUseResult=shown)
