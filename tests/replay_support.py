@@ -12,6 +12,8 @@ from gstack.replay.run import Options, replay
 
 SAMPLES = Path(__file__).resolve().parents[1] / "core" / "gstack" / "samples" / "skills"
 PROJECT = "-home-u-work"
+#: When each session begins: 2026-11-30 12:00:00 UTC; its records are a second apart.
+START = 1_796_040_000.0
 
 
 def box(folder: Path, *names: str) -> dict[str, str]:
@@ -41,7 +43,7 @@ def transcript(folder: Path, name: str = "s1", project: str = PROJECT) -> Sessio
     """A session to be written into the host's folder of the home in ``folder``."""
     place = folder / "home" / ".claude" / "projects" / project
     place.mkdir(parents=True, exist_ok=True)
-    return Session(place / f"{name}.jsonl", session=name)
+    return Session(place / f"{name}.jsonl", session=name, start=START)
 
 
 def typical(folder: Path, name: str = "s1") -> str:

@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 from typer.core import TyperGroup
 
+from gstack.cli import route_history
 from gstack.cli.common import console, emit, emit_json, run_env, table, warn
 from gstack.config import KEYS, SWITCHES, names, setting
 from gstack.errors import GstackError, RouteUsage
@@ -17,7 +18,10 @@ from gstack.routing.decision import SCORER_ERROR
 from gstack.routing.explain import explain, routing_setup
 from gstack.routing.why_not import text_of, why_not
 
-USAGE = "usage: gstack route --explain [--all] [--threshold N] [--json] PROMPT | eval | why-not | --help"
+USAGE = (
+    "usage: gstack route --explain [--all] [--threshold N] [--json] PROMPT "
+    "| eval | why-not | overlap | suggest | report | --help"
+)
 
 #: Set in the context when the command line has the form of flags, without the name of a sub-command.
 _FLAG_FORM = "gstack.route.flag_form"
@@ -46,6 +50,8 @@ app = typer.Typer(
         "(see gstack route explain --help)."
     ),
 )
+
+route_history.register(app)
 
 _JSON = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 _THRESHOLD = Annotated[

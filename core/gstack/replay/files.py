@@ -45,9 +45,10 @@ def facts_of(host: Any, path: str) -> SessionFacts:
     return SessionFacts(said.get("cwd"), said.get("interactive"), said.get("session_id"))
 
 
-def host_jobs(host: Any, env: Mapping[str, str]) -> list[Job]:
-    """The host's own transcripts on this machine, newest first, each followed by those of its subagents."""
-    return list(_jobs(_with_subagents(host, host.transcripts(env))))
+def host_jobs(host: Any, env: Mapping[str, str], *, subagents: bool = True) -> list[Job]:
+    """The host's own transcripts on this machine, newest first, each followed by those of its ``subagents``."""
+    paths = host.transcripts(env)
+    return list(_jobs(_with_subagents(host, paths) if subagents else paths))
 
 
 def path_jobs(host: Any, path: str) -> list[Job]:
