@@ -289,7 +289,7 @@ def _load(text: str) -> Any:
 
     loader = _loader()
     try:
-        if _RISKY.search(text) is not None:
+        if _RISKY.search(text) is not None or _may_be_deep(text):
             _refuse_risky(yaml.parse(text, Loader=loader))
         value = yaml.load(text, Loader=loader)  # noqa: S506 - a SafeLoader, with less
         _measure(value, 0)
@@ -302,10 +302,21 @@ def _load(text: str) -> Any:
     return value
 
 
+def _may_be_deep(text: str) -> bool:
+    """Whether the text could be nested too deep: building nodes of it would then end the process in C (PyYAML up to
+    6.0.3), before any depth is measured."""
+    openers = sum(text.count(sign) for sign in ("[", "{", "- ", "? ", "-\t", "?\t"))
+    return openers > _DEPTH_LIMIT or "\n" + " " * _DEPTH_LIMIT in text
+
+
 def _refuse_risky(events: Iterator[Any]) -> None:
     import yaml
 
+    depth = 0
     for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEPTH_LIMIT + 1:
+            raise Unreadable(f"is nested deeper than {_DEPTH_LIMIT} levels")
         alias = isinstance(event, yaml.AliasEvent)
         if alias or getattr(event, "tag", None):
             raise Refused(f"{'aliases (*name)' if alias else 'tags (!name)'} are refused", event.start_mark.line)
