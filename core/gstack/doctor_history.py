@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gstack.api import Event, Finding
+from gstack.api import COMMAND_TYPED, TOOL_PROPOSED, TURN_ENDING, Event, Finding
 from gstack.contracts.records import record_files
 from gstack.doctor import Checkup
 from gstack.errors import GstackError
@@ -34,12 +34,13 @@ SETTLED = 30.0
 
 @dataclass
 class History:
-    """One feature's hooks: its host ``events``, when it last left a trace (seconds since the epoch, None: never), and
-    the transcripts since then in which it should have, newest first."""
+    """One hook: its ``feature`` and the host's ``event``, when it last left a trace (seconds since the epoch, None:
+    never), and the transcripts since then in which it should have, newest first."""
 
     feature: str
     switch: str
-    events: list[str]
+    event: str
+    kind: str
     last_ran: float | None = None
     missed: list[str] = field(default_factory=list)
 
@@ -48,39 +49,43 @@ class History:
         return {
             "feature": self.feature,
             "switch": self.switch,
-            "events": self.events,
+            "event": self.event,
             "last_ran": _utc(self.last_ran) if self.last_ran else None,
             "sessions_without": self.missed,
         }
 
     def finding(self, gaps: str) -> Finding:
         """The line for people; ``gaps`` is what the host's adapter knows to keep hooks from running."""
-        name = f"last ran {self.feature}"
+        name = f"last ran {self.event}"
         if self.missed:
-            count = len(self.missed)
-            since = f"since {_utc(self.last_ran)}" if self.last_ran else "and it never did"
-            detail = f"{count} session(s) needed {'/'.join(self.events)} {since}; the newest is {self.missed[0]}"
+            since = f"it hasn't run since {_utc(self.last_ran)}" if self.last_ran else "it never ran"
+            detail = (
+                f"{self.feature}: {since}, but {len(self.missed)} session(s) needed it; the newest is {self.missed[0]}"
+            )
             return Finding("warn", name, detail, gaps)
         return Finding("info", name, _utc(self.last_ran) if self.last_ran else "no trace of it yet")
 
 
 def histories(checkup: Checkup, cwd: str) -> list[History]:
-    """The history of each feature; of those that are on or observed also what was missed."""
-    found: dict[str, History] = {}
-    for kind, (feature, _, log_name, _) in FEATURES.items():
-        one = found.setdefault(feature, History(feature, checkup.switches[feature].value, []))
-        one.events += [name for name, value in checkup.host.events.items() if value == kind]
-        one.last_ran = last_line(log_path(checkup.root, log_name))
-    contracts = found["skill_contracts"]
-    contracts.last_ran = max(filter(None, (contracts.last_ran, _last_record(checkup.root))), default=None)
-    watched = [one for one in found.values() if one.switch != "off"]
+    """The history of each of the host's hooks; of those whose feature is on or observed also what was missed."""
+    found = []
+    for event, kind in checkup.host.events.items():
+        if kind in FEATURES:
+            feature, _, log_name, _ = FEATURES[kind]
+            one = History(feature, checkup.switches[feature].value, event, kind)
+            one.last_ran = last_line(log_path(checkup.root, log_name), kind)
+            if kind == TURN_ENDING:
+                one.last_ran = max(filter(None, (one.last_ran, _last_record(checkup.root))), default=None)
+            found.append(one)
+    watched = [one for one in found if one.switch != "off"]
     if watched:
         _look_for_missed(checkup, cwd, watched)
-    return list(found.values())
+    return found
 
 
-def last_line(path: str) -> float | None:
-    """The time of the last line in a hook's log that a session wrote (seconds since the epoch)."""
+def last_line(path: str, kind: str) -> float | None:
+    """The time of the last line in a hook's log that a session wrote for this kind of event (seconds since the
+    epoch)."""
     for name in (path, path + ".1"):
         try:
             with open(name, encoding="utf-8", errors="replace") as file:
@@ -91,9 +96,16 @@ def last_line(path: str) -> float | None:
             stamp, _, rest = line.partition(" ")
             when = _seconds(stamp)
             # the command line logs without a session
-            if when is not None and not rest.startswith("- "):
+            if when is not None and not rest.startswith("- ") and _is_of(rest, kind):
                 return when
     return None
+
+
+def _is_of(text: str, kind: str) -> bool:
+    """Whether a line can be from an event of this kind: the gate's log is shared by typed commands and tool calls."""
+    if kind not in (COMMAND_TYPED, TOOL_PROPOSED) or " kind=" not in text:
+        return True
+    return (" kind=command" in text) == (kind == COMMAND_TYPED)
 
 
 def _seconds(stamp: str) -> float | None:
@@ -124,16 +136,16 @@ def _look_for_missed(checkup: Checkup, cwd: str, watched: Sequence[History]) -> 
         _modified(launcher_path(checkup.root)),
         _modified(checkup.host.settings_path(checkup.env, checkup.project)),
     )
-    since = {one.feature: max(one.last_ran or 0.0, registered) + SLACK for one in watched}
+    since = [max(one.last_ran or 0.0, registered) + SLACK for one in watched]
     overlay, _ = trusted_overlay(checkup.root, cwd)
     skills = load_skills(checkup.host, checkup.env, cwd, state_root=checkup.root, trusted_overlay=overlay).skills
     declaring = {name for skill in skills if skill.contract for name in (skill.name, skill.label) if name}
     before = time.time() - SETTLED
-    for path in _transcripts(checkup, min(since.values())):
+    for path in _transcripts(checkup, min(since)):
         events = _events(checkup.host, path)
-        for one in watched:
-            last = _last_need(one.feature, events, declaring, before)
-            if last is not None and last > since[one.feature]:
+        for one, start in zip(watched, since, strict=True):
+            last = _last_need(one.kind, events, declaring, before)
+            if last is not None and last > start:
                 one.missed.append(path)
 
 
@@ -154,11 +166,13 @@ def _events(host: Any, path: str) -> list[Event]:
     return [event for event in found if event.agent is None]
 
 
-def _last_need(feature: str, events: Sequence[Event], declaring: Collection[str], before: float) -> float | None:
-    """When a session last did what the feature's hook must have seen (before ``before``); None when it never did."""
-    if feature == "skill_contracts":
+def _last_need(kind: str, events: Sequence[Event], declaring: Collection[str], before: float) -> float | None:
+    """When a session last did what a hook must have seen (before ``before``); None when it never did."""
+    if kind == TURN_ENDING:
         times = _stops(events, declaring)
-    elif feature == "gate":
+    elif kind == COMMAND_TYPED:
+        times = [event.ts for event in events if event.type == "load" and event.how == "typed"]
+    elif kind == TOOL_PROPOSED:
         times = [event.ts for event in events if _is_use(event)]
     else:
         times = [event.ts for event in events if event.type == "prompt" and event.origin == "user"]
@@ -166,9 +180,9 @@ def _last_need(feature: str, events: Sequence[Event], declaring: Collection[str]
 
 
 def _is_use(event: Event) -> bool:
-    """Whether the gate must have been asked: a skill was loaded, or an agent of a named type was started."""
+    """Whether the agent itself used what the gate judges: a skill, or an agent of a named type."""
     if event.type == "load":
-        return event.how in ("tool", "typed")
+        return event.how == "tool"
     return event.type == "agent_started" and event.call is not None and bool(event.call.agent_type)
 
 

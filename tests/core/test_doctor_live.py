@@ -313,9 +313,9 @@ def test_sessions_in_which_no_hook_ran_are_named(box: Doctored) -> None:
     older = session(box, "older", hours_ago=4)
     newer = session(box, "newer", hours_ago=1)
     report = live(box)
-    assert warned(report) == {"skill_routing", "skill_contracts", "gate"}
-    (found,) = of(report.findings, "last ran skill_routing")
-    assert found.detail == f"2 session(s) needed UserPromptSubmit and it never did; the newest is {newer}"
+    assert warned(report) == {"UserPromptSubmit", "Stop", "PreToolUse"}
+    (found,) = of(report.findings, "last ran UserPromptSubmit")
+    assert found.detail == f"skill_routing: it never ran, but 2 session(s) needed it; the newest is {newer}"
     assert "VS Code" in found.fix
     assert report.history[0].missed == [str(newer), str(older)]
 
@@ -333,8 +333,8 @@ def test_hooks_that_ran_in_them_are_fine(box: Doctored) -> None:
     logged(box, "skill-contract", "s allow skill=investigate load=x reason=not-final", hours_ago=2)
     logged(box, "skill-gate", "- decision=allow invoked=x", hours_ago=0)  # the command line's, no hook's
     report = live(box)
-    assert warned(report) == {"gate"}
-    assert of(report.findings, "last ran skill_routing")[0].detail.endswith(" UTC")
+    assert warned(report) == {"PreToolUse"}
+    assert of(report.findings, "last ran UserPromptSubmit")[0].detail.endswith(" UTC")
 
 
 def test_one_that_stopped_running_is_named(box: Doctored) -> None:
@@ -343,14 +343,14 @@ def test_one_that_stopped_running_is_named(box: Doctored) -> None:
     for name in ("skill-route", "skill-gate"):
         logged(box, name, "before x=1", hours_ago=48)
     report = live(box)
-    assert warned(report) == {"skill_routing", "gate"}  # /deploy has no contract
-    assert "since 20" in of(report.findings, "last ran gate")[0].detail
+    assert warned(report) == {"UserPromptSubmit", "PreToolUse"}  # /deploy has no contract
+    assert "gate: it hasn't run since 20" in of(report.findings, "last ran PreToolUse")[0].detail
 
 
 def test_a_switch_that_is_off_misses_nothing(box: Doctored) -> None:
     registered(box, hours_ago=5)
     session(box, "s", hours_ago=2)
-    assert warned(live(box, GSTACK_SKILL_ROUTING="off", GSTACK_GATE="off")) == {"skill_contracts"}
+    assert warned(live(box, GSTACK_SKILL_ROUTING="off", GSTACK_GATE="off")) == {"Stop"}
 
 
 def test_a_session_that_is_still_running_is_given_time(box: Doctored) -> None:
@@ -361,11 +361,24 @@ def test_a_session_that_is_still_running_is_given_time(box: Doctored) -> None:
 
 def test_the_last_line_that_a_session_wrote(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
-    assert last_line(str(path)) is None
+    assert last_line(str(path), TURN_ENDING) is None
     (tmp_path / "x.log.1").write_text("2026-11-30T10:00:00Z s first\n")
-    assert last_line(str(path)) == 1796032800
+    assert last_line(str(path), TURN_ENDING) == 1796032800
     path.write_text("2026-11-30T11:00:00Z s one\n2026-11-30T12:00:00Z - by hand\nhalf a li")
-    assert last_line(str(path)) == 1796036400
+    assert last_line(str(path), TURN_ENDING) == 1796036400
+
+
+def test_typed_commands_and_tool_calls_share_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(
+        "2026-11-30T10:00:00Z s decision=allow invoked=x kind=command host=h\n"
+        "2026-11-30T11:00:00Z s decision=allow invoked=x kind=skill host=h\n"
+    )
+    assert last_line(str(path), COMMAND_TYPED) == 1796032800
+    assert last_line(str(path), TOOL_PROPOSED) == 1796036400
+    with path.open("a") as file:
+        file.write("2026-11-30T12:00:00Z s error failures=1 what=OSError\n")
+    assert last_line(str(path), COMMAND_TYPED) == last_line(str(path), TOOL_PROPOSED) == 1796040000
 
 
 # ------------------------------------------------------------------------------------------ command line
@@ -386,7 +399,7 @@ def test_the_command_line(box: Doctored, monkeypatch: pytest.MonkeyPatch, capsys
     assert report["live"]["hooks"][0] == {
         "feature": "skill_routing",
         "switch": "on",
-        "events": ["UserPromptSubmit"],
+        "event": "UserPromptSubmit",
         "last_ran": None,
         "sessions_without": [],
     }

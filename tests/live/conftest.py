@@ -60,7 +60,15 @@ def _installed(npm: str | None, folder: Path) -> Path:
     if npm is None:
         pytest.skip(f"no npm here that could install {PACKAGE}; CC_HARNESS_CLAUDE can name an executable")
     shutil.rmtree(folder / "node_modules", ignore_errors=True)
-    command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--loglevel=error", PACKAGE]
+    quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
+    # without a network, say so soon; a package that npm has in its own cache needs none
+    patience = [
+        "--prefer-offline",
+        "--fetch-retries=1",
+        "--fetch-retry-mintimeout=1000",
+        "--fetch-retry-maxtimeout=3000",
+    ]
+    command = [npm, "install", "--prefix", str(folder), *quiet, *patience, PACKAGE]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_LIMIT, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
