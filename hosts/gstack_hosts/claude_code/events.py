@@ -61,8 +61,8 @@ class Decoder:
 
     def add(self, record: "Record", place: int) -> None:
         """Take the whole record that starts at byte ``place``."""
-        take = _TAKE.get(record.get("type", ""))
-        uid = record.get("uuid")
+        kind, uid = record.get("type"), record.get("uuid")
+        take = _TAKE.get(kind) if isinstance(kind, str) else None
         if take is None or not self._begin(uid if isinstance(uid, str) else "", record.get("timestamp"), place):
             return
         self._agent = _agent_of(record)

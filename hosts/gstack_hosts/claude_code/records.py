@@ -32,6 +32,9 @@ _TELLING = (b"queued_command", b"hook_additional_context", b"task_status", b"age
 #: Tools whose input holds whole texts of which events keep nothing.
 _WRITERS = ("Edit", "Write", "MultiEdit")
 
+#: What a record of the conversation begins with.
+_RECORD = b'{"parentUuid"'
+
 #: How far into a line its message, attachment or progress is looked for, and how far behind that its content.
 _HEAD = 1500
 
@@ -42,11 +45,14 @@ class Heads:
     ``result`` are the bytes from the end of the parent's id to the id of the call that is answered; ``message`` those
     to the message's id, and ``content`` those from there to its content; ``dull`` those to the end of the type of
     a record that gives no event. Empty stands for "none yet"; each is set when such a record was looked at in full.
+    ``style`` is how the session's first line is written. All this saves time and changes nothing: a line means the same
+    whatever stood before it.
     """
 
-    __slots__ = ("content", "dull", "message", "result")
+    __slots__ = ("content", "dull", "message", "result", "style")
 
     def __init__(self) -> None:
+        self.style: Style | None = None
         self.result = self.message = self.content = self.dull = b""
 
 
@@ -57,24 +63,24 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
     records. A last line without its newline may still be being written: it counts when it is complete. Never raises.
     """
     find = data.find
-    style = style_of(data, start)
+    style = heads.style = heads.style or style_of(data, start)
     parent, opening = style.parent, style.type
     to_id, to_type = len(parent), len(opening)
-    holes = data.find(b"\0", start, size) >= 0  # a crash leaves them
-    message = content = result = dull = b""
-    to_message = to_content = to_result = to_dull = 0
+    holes = find(b"\0", start, size) >= 0  # a crash leaves them; lines without are read as ever
+    message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
+    to_message, to_content, to_result, to_dull = len(message), len(content), len(result), len(dull)
     while start < size:
         end = find(b"\n", start, size)
         if end < 0:
             end = size
-        elif not holes and data[end - 1] == 0x7D:
+        elif data[end - 1] == 0x7D and not (holes and find(b"\0", start, end) >= 0):
             at = start + to_id + 36  # as long as a uuid is
             try:
                 if data[start : start + to_type] == opening:
                     at = start + to_type
                     done = data[at : find(b'"', at, end)] in _DULL and find(b'}{"', at, end) < 0
                 elif data[start : start + to_id] != parent or find(b'"', start + to_id, end) != at:
-                    done = _checked(decoder, data, style, heads, (start, 0, end), place)
+                    done = _checked(decoder, data, style_of(data, start), Heads(), (start, 0, end), place)
                 elif to_result and data[at : at + to_result] == result:
                     done = _result(decoder, data, style, start, at + to_result, end, place)
                 elif to_dull and data[at : at + to_dull] == dull:
@@ -114,13 +120,24 @@ def records_of(line: bytes) -> "list[dict[str, Any]]":
         try:
             value, place = scan_json(text, start)
         except (ValueError, RecursionError):
-            # A line that broke off and goes on with the next record. Records that others hold start otherwise.
-            place = text.find('{"parentUuid"', start + 1)
+            place = _next_record(text, start + 1)
             if place < 0:
                 return found
             continue
         if isinstance(value, dict):
             found.append(value)
+
+
+def _next_record(text: str, start: int) -> int:
+    """Where, on a line that broke off, the next record begins; -1 for nowhere.
+
+    A record that another one holds is no such: it is the value of a key or stands in a list.
+    """
+    while True:
+        start = text.find(_RECORD.decode(), start)
+        if start < 0 or text[:start].rstrip()[-1:] not in (":", ",", "["):
+            return start
+        start += 1
 
 
 def _checked(
@@ -227,13 +244,12 @@ def _message(
         blocks, length = scan_json(text)
         if length != len(text):
             return False
-    after = stop
     if not uuid:
         tail = find(style.tail, stop, end)
         if tail < 0:
             return False
-        uuid, stamp, after = _pair(data, style, tail + len(style.tail), end)
-    if not uuid or find(b'"isApiErrorMessage"', stop, end) >= 0 or find(b"}{", after, end) >= 0 or "\\" in ident:
+        uuid, stamp, _ = _pair(data, style, tail + len(style.tail), end)
+    if not uuid or find(b'"isApiErrorMessage"', stop, end) >= 0 or _goes_on(data, stop, end) or "\\" in ident:
         return False
     if find(b'"<synthetic>"', max(start, body - 400), body) >= 0:
         blocks = ()
@@ -281,7 +297,7 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
     elif not _is_one_text(data, style, text, stop):
         return False
     uuid, stamp, after = _pair(data, style, closed + len(style.closed), end)
-    if not uuid or "\\" in ident:
+    if not uuid or "\\" in ident or find(_RECORD, closed, after) >= 0:
         return False
     value = None
     if startswith(style.value, after):
@@ -291,12 +307,17 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
         elif startswith(style.output, after):
             same = after + len(style.output) + stop - text  # what a shell printed stands twice
             after = same if startswith(style.errors, same) else after
-        if find(b'}{"parentUuid"', after, end) >= 0:
+        if find(_RECORD, after, end) >= 0:
             return False
-    elif find(style.any_value, after, end) >= 0 or find(b"}{", after, end) >= 0:
+    elif find(style.any_value, after, end) >= 0 or _goes_on(data, after, end):
         return False
     decoder.take_result(uuid, stamp, place + start, ident, said, value)
     return True
+
+
+def _goes_on(data: bytes, start: int, end: int) -> bool:
+    """Whether another record begins between ``start`` and ``end``, where a record's last keys stand."""
+    return data.find(b"}{", start, end) >= 0 or data.find(_RECORD, start, end) >= 0
 
 
 def _is_one_text(data: bytes, style: Style, start: int, stop: int) -> bool:
@@ -323,7 +344,7 @@ def _results(
             return False
     if not uuid and data.startswith(style.shut, stop):
         uuid, stamp, _ = _pair(data, style, stop + len(style.shut), end)
-    if not uuid or not stamp or data.find(b"}{", stop, end) >= 0:
+    if not uuid or not stamp or _goes_on(data, stop, end):
         return False
     value = None
     at = data.find(style.any_value, stop, end)

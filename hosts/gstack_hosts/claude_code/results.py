@@ -96,8 +96,9 @@ def _ended_task(call: "ToolCall | None", value: "Mapping[str, Any]") -> "tuple[s
         return None
     if call.kind == "agent_wait":
         task = value.get("task")
-        if isinstance(task, dict) and isinstance(task.get("task_id"), str) and task.get("status") in ENDED:
-            return task["task_id"], task["status"]
+        ref, status = (task.get("task_id"), task.get("status")) if isinstance(task, dict) else (None, None)
+        if isinstance(ref, str) and isinstance(status, str) and status in ENDED:
+            return ref, status
     elif call.native_name in ("TaskStop", "KillShell") and isinstance(value.get("task_id"), str):
         return value["task_id"], "killed"
     return None

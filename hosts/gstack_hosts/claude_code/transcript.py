@@ -256,7 +256,7 @@ class _Search:
 
     def _run_in_tail(self, lines: "list[Line]", back: "Iterator[Line]") -> "list[Event] | None":
         """The run from the load on the last of ``lines`` (in reverse order) on; ``back`` gives the lines before it."""
-        decoder = _decoded(reversed(lines))
+        decoder, start = _decoded(reversed(lines)), lines[-1][0]
         more = list(lines)
         stamp = None
         for entry in back:
@@ -266,13 +266,11 @@ class _Search:
                 break
         if decoder.orphans:  # as a rule the results of calls that stand in the load's own message
             more.extend([entry for _, entry in zip(range(_CONTEXT), back, strict=False)])
-            decoder = _decoded(reversed(more))
         elif stamp is None or decoder.first is None or stamp > decoder.first:
             # the load stands behind a younger record, so it may itself be a copy
             decoder.suspects.append(decoder.events[0].uid)
-        start = more[-1][0]
-        if start == 0:
-            decoder = _decoded(reversed(more))
+        if decoder.orphans or more[-1][0] == 0:
+            decoder, start = _decoded(reversed(more)), more[-1][0]
         return self._run_of(decoder, start)
 
     def _run_from(self, start: int) -> "list[Event] | None":
