@@ -225,3 +225,23 @@ def test_an_edit_of_the_source_counts_at_once(box: Box, tmp_path: Path) -> None:
         assert "do it anew" in (box.run("Stop", made.stop()).answer or {})["reason"]
     finally:
         module.write_text(kept)
+
+
+def test_gstack_itself_installs_and_uninstalls(box: Box, environment: Environment, tmp_path: Path) -> None:
+    """``plugins install`` of a wheel, used in the hook at once, and ``plugins uninstall``."""
+    project, _ = scaffold.create("resolver", "acme.calm", str(tmp_path))
+    folder = str(tmp_path / project.dist)
+    environment.run("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), folder)
+    (wheel,) = tmp_path.glob("acme_calm-*.whl")
+    box.configure(gate="on")
+    Path(box.root, "freeze.txt").write_text("deploy\n")
+    use = {"hook_event_name": "PreToolUse", "session_id": "g", "tool_name": "Skill", "tool_input": {"skill": "deploy"}}
+    assert "It is frozen" not in str(box.run("PreToolUse", use).answer)
+    try:
+        assert box.gstack("plugins", "install", str(wheel)) == "acme.calm (acme-calm 0.1.0): ok\n"
+        assert "It is frozen" in str(box.run("PreToolUse", use).answer)
+        assert "acme.calm: ok" in box.gstack("plugins", "check", "acme.calm")
+    finally:
+        assert box.gstack("plugins", "uninstall", "acme.calm") == "acme-calm is uninstalled\n"
+    assert "It is frozen" not in str(box.run("PreToolUse", use).answer)
+    assert "acme.calm" not in listed(box)
