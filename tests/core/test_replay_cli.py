@@ -281,7 +281,7 @@ def test_ctrl_c_then_the_same_command_again(env: dict[str, str], tmp_path: Path)
     """The real command with worker processes: it ends with 130 and one line, leaves no process, and goes on."""
     for place in range(40):
         made = transcript(tmp_path, f"s{place:02d}").prompt("fix this bug").load("investigate")
-        for _ in range(30):
+        for _ in range(16):
             made.shell("pytest", "x" * 40_000)
         made.say(REPORT).write()
     command = [sys.executable, "-c", "import sys; from gstack.cli import main; sys.exit(main())", "replay", "--json"]

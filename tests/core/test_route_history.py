@@ -175,7 +175,7 @@ def test_suggest_without_a_session_that_led_to_it(run: Run, env: dict[str, str],
     assert '"show code"' not in out  # a prompt of another kind would have reached it
     skill(tmp_path, "bare", description="")
     code, out, err = run("suggest", "bare")
-    assert (code, out) == (6, "")
+    assert (code, out) == (1, "")
     assert "bare has no description, and no session here loaded it" in err
 
 

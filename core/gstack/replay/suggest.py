@@ -10,7 +10,7 @@ from typing import Any
 
 from gstack.api import Skill
 from gstack.config import names, setting
-from gstack.errors import NotLoaded, UsageError
+from gstack.errors import GstackError, UsageError
 from gstack.replay.engine import Job
 from gstack.replay.history import History, HistoryWork, Progress, asked
 from gstack.replay.scene import Context, Place, Scene, Setup
@@ -230,7 +230,7 @@ def _with_triggers(skill: Skill, extra: Sequence[str]) -> Skill:
 def suggest(history: History, said: str, *, progress: Progress | None = None) -> Suggestions:
     """Triggers for the skill called ``said``, best first.
 
-    Raises UsageError when no such skill is installed, NotLoaded when there is nothing to take triggers from.
+    Raises UsageError when no such skill is installed, GstackError when there is nothing to take triggers from.
     """
     skills = history.skills()
     skill = _skill(skills, said)
@@ -240,7 +240,7 @@ def suggest(history: History, said: str, *, progress: Progress | None = None) ->
     done = Suggestions(skill, len(led), len(others), bench.figures(()))
     found = candidates(skill, led)
     if not found and not led:
-        raise NotLoaded(f"{skill.name} has no description, and no session here loaded it: there is nothing to go by")
+        raise GstackError(f"{skill.name} has no description, and no session here loaded it: there is nothing to go by")
     bench.score(found)
     useful = [one for one in found if one.gained > one.false or (not led and not one.false)]
     useful.sort(key=lambda one: (one.false - one.gained, one.source, len(one.phrase), one.phrase))
