@@ -22,6 +22,8 @@ FAULTS = {
     "exit": ("raise SystemExit(2)", "called sys.exit"),
     "hard exit": ("__import__('os')._exit(2)", "called sys.exit"),
 }
+#: The hook's own deadlines (2 s, 5 s for a stop) and what starting a process may take on a busy machine, in seconds.
+IN_TIME, STOP_IN_TIME = 4.0, 7.5
 GROUPS = {
     "kind": "gstack.contract_kinds",
     "scorer": "gstack.trigger_scorers",
@@ -143,7 +145,7 @@ def hint(box: Sandbox, session: str, **more: Any) -> str:
     payload = {"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": "please fix this bug"}
     reply = box.run("UserPromptSubmit", payload, **more)
     assert reply.code == 0
-    assert reply.seconds < 2.6
+    assert reply.seconds < IN_TIME
     return str((reply.answer or {}).get("hookSpecificOutput", {}).get("additionalContext", ""))
 
 
@@ -151,7 +153,7 @@ def refusal(box: Sandbox, skill: str) -> str:
     use = {"session_id": "g", "hook_event_name": "PreToolUse", "tool_name": "Skill", "tool_input": {"skill": skill}}
     reply = box.run("PreToolUse", use)
     assert reply.code == 0
-    assert reply.seconds < 2.6
+    assert reply.seconds < IN_TIME
     return str((reply.answer or {}).get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
 
 
@@ -159,7 +161,7 @@ def stop(box: Sandbox, skill: str, tmp_path: Path, session: str, **more: Any) ->
     made = Transcript(tmp_path / f"{session}.jsonl", session=session, cwd=box.work).load(skill).say("Done.")
     reply = box.run("Stop", made.stop(), **more)
     assert reply.code == 0
-    assert reply.seconds < 5.6
+    assert reply.seconds < STOP_IN_TIME
     return reply.answer or {}
 
 

@@ -103,7 +103,7 @@ def _walk(folder: Any, base: str) -> Iterator[tuple[str, str]]:
             yield base + entry.name.removesuffix(_SUFFIX), entry.read_text("utf-8")
 
 
-def create(sort: str, name: str, where: str = ".") -> tuple[Project, list[str]]:
+def create(sort: str, name: str, where: str = "") -> tuple[Project, list[str]]:
     """Write the distribution of a new plug-in into a new folder in ``where``; gives it and the paths that were written.
 
     Raises UsageError for a bad name, CheckFailed when the folder is there already, StateError when it can't be written.

@@ -10,10 +10,6 @@ from gstack.plan import PluginFailed
 from gstack.plugins import pluggy_problem
 
 
-class NotProvided(Exception):
-    """A check needs something that only a plug-in's own tests can give (``gstack plugins check`` skips it)."""
-
-
 def expect(condition: object, message: str) -> None:
     """Fail with ``message`` unless ``condition`` holds. Raises AssertionError, also under ``python -O``."""
     if not condition:
