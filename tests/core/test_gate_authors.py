@@ -9,6 +9,7 @@ from gate_support import SAMPLE, envelope, install, payload
 
 from gstack.cli import main
 from gstack.gate.simulate import parse_line
+from gstack.logs import log
 
 FREEZE = {
     "policy_id": "p-freeze",
@@ -172,3 +173,19 @@ def test_simulate_without_a_log(root: Path, home: Path, capsys: pytest.CaptureFi
 )
 def test_lines_that_tell_of_no_use(line: str) -> None:
     assert parse_line(line) is None
+
+
+def test_simulate_as_a_page(root: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = tmp_path / "page-bundle.json"
+    bundle.write_text(json.dumps(payload()))
+    log(
+        str(root), "skill-gate", "s1", "decision=allow name=acme/wipe-disk base=allow invoked=acme/wipe-disk kind=skill"
+    )
+    page = tmp_path / "changes.html"
+    code, out, _ = run(capsys, "gate", "simulate", "--bundle", str(bundle), "--html", str(page))
+    assert code == 0
+    assert out.endswith(f"written: {page}\n")
+    text = page.read_text("utf-8")
+    assert "acme/wipe-disk" in text
+    assert "1 uses logged on this machine" in text
+    assert run(capsys, "gate", "simulate", "--bundle", str(bundle), "--html", str(tmp_path))[0] == 3

@@ -15,6 +15,11 @@ from replay_support import box, policy, run, transcript, write_json
 
 from gstack.contracts.report import Report as ContractReport
 from gstack.contracts.report import Row, render_html
+from gstack.gate.simulate import Change, Simulation
+from gstack.gate.simulate_page import simulate_page
+from gstack.replay.followed import what_became
+from gstack.replay.followed_page import followed_page
+from gstack.replay.history import open_history
 from gstack.replay.page import replay_page
 from gstack.report_page import day, moment, number, rate, render, write_page
 from gstack.report_page.charts import bars_over_time
@@ -23,6 +28,8 @@ from gstack.routing.evaluate import evaluate, read_cases, write_html
 from gstack.routing.explain import routing_setup
 
 NOW = 1_796_043_944.0
+#: Every page that gstack writes.
+PAGES = ("replay", "contracts", "evaluation", "hints", "simulation")
 EXTERNAL = re.compile(r"""src\s*=|href\s*=\s*(?!"#)|url\(|@import|https?://""")
 
 
@@ -70,6 +77,35 @@ def evaluation(folder: Path) -> str:
     return page.read_text("utf-8")
 
 
+def hints(folder: Path) -> str:
+    env = box(folder)
+    log = folder / "state" / "hooks" / "skill-route.log"
+    log.parent.mkdir(parents=True)
+    lines = []
+    for place in range(40):
+        made = transcript(folder, f"s{place:02d}").prompt("fix this bug")
+        if place % 3:
+            made.load("investigate" if place % 2 else "verify")
+        made.say("ok").write()
+        stamp = made.records[0]["timestamp"]
+        lines.append(f"{stamp} s{place:02d} shadow scorer=vendor.x skill=qa score=0.90")
+        reason = "no-route reason=observe " if place % 5 == 0 else "routed "
+        lines.append(f"{stamp} s{place:02d} {reason}skill=investigate score=1.00")
+        lines.append(f"{stamp} gone no-route reason=below-threshold")
+    log.write_text("\n".join([*lines, ""]))
+    with open_history(env, processes=1) as history:
+        return followed_page(what_became(history), now=NOW)
+
+
+def simulation() -> str:
+    changes = [
+        Change(f"acme/skill-{place}", "skill", "allow", ("warn", "block")[place % 2], "policy:p", "Why not.", place + 1)
+        for place in range(12)
+    ]
+    found = Simulation(90, {"allow": 90}, {"allow": 12, "warn": 36, "block": 42}, changes)
+    return simulate_page(found, policy(), since=NOW - 86400, now=NOW)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
@@ -77,6 +113,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "replay": replayed(tmp_path_factory.mktemp("replay")),
         "contracts": contract_report(),
         "evaluation": evaluation(tmp_path_factory.mktemp("evaluation")),
+        "hints": hints(tmp_path_factory.mktemp("hints")),
+        "simulation": simulation(),
     }
     found = {}
     for name, text in made.items():
@@ -94,7 +132,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 # --------------------------------------------------------------------------------------- without a browser
 
 
-@pytest.mark.parametrize("name", ["replay", "contracts", "evaluation"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_one_file_that_fetches_nothing(name: str, pages: dict[str, Path]) -> None:
     text = pages[name].read_text("utf-8")
     assert not EXTERNAL.search(text)
@@ -186,7 +224,7 @@ CONTRAST = """
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["replay", "contracts", "evaluation"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_can_be_read(
     name: str, width: int, dark: bool, pages: dict[str, Path], chromium: Browser, tmp_path: Path
 ) -> None:
@@ -203,9 +241,9 @@ def test_a_page_can_be_read(
         "Array.from(document.querySelectorAll('svg.chart')).filter(c => c.getClientRects().length)"
         ".map(c => [c.classList.contains('narrow'), c.querySelector('text').getBoundingClientRect().height])"
     )
-    assert shown
-    assert {narrow for narrow, _ in shown} == {width == 390}
-    assert min(height for _, height in shown) > 10
+    assert bool(shown) == (name != "simulation")
+    assert {narrow for narrow, _ in shown} <= {width == 390}
+    assert min([height for _, height in shown], default=99) > 10
     chromium.shot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 10_000
 

@@ -5,12 +5,15 @@ import os
 import re
 import sys
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gstack.cli.common import console, emit, emit_json, root_of, run_env, table, warn
 from gstack.errors import CheckFailed, StateError, UsageError
+
+if TYPE_CHECKING:
+    from gstack.gate.simulate import Simulation
 
 USAGE = "usage: gstack gate --skill NAME [--quiet] [--json] [--explain] [--require-bundle] | test | allow | simulate"
 
@@ -154,6 +157,7 @@ def simulate(
     bundle: Annotated[str, typer.Option("--bundle", metavar="FILE", help="The other bundle or payload.")],
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="How far back: 12h, 30d, 4w.")] = "30d",
     as_json: _JSON = False,
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Also write a page with tables.")] = None,
 ) -> None:
     """Replay the uses logged on this machine against another bundle and show what would change.
 
@@ -164,10 +168,22 @@ def simulate(
 
     root, now, back = root_of(), time.time(), _seconds(since)
     facts = gate_context(root, run_env(), now)
-    found = replay(root, _payload(bundle), now - back, machine=facts.machine, user=facts.user)
+    payload = _payload(bundle)
+    found = replay(root, payload, now - back, machine=facts.machine, user=facts.user)
+    if html is not None:
+        from gstack.gate.simulate_page import simulate_page
+        from gstack.report_page import write_page
+
+        write_page(html, simulate_page(found, payload, since=now - back, now=now))
     if as_json:
         emit_json(found.as_dict())
         return
+    _show_simulation(found, since)
+    if html is not None:
+        emit(f"\nwritten: {html}")
+
+
+def _show_simulation(found: "Simulation", since: str) -> None:
     if not found.uses:
         emit(f"no uses were logged since {since} ago: the gate's hook writes them as it decides")
         return
