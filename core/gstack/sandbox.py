@@ -1,7 +1,7 @@
 """A throw-away installation: a home, a state folder and the real launcher in a temporary folder. Cold.
 
-For ``gstack demo``, ``gstack doctor --live`` and the fixtures of :mod:`gstack.testing`: what runs here is
-the process that hosts run, but nothing of the person's is read or written.
+For ``gstack demo`` and the fixtures of :mod:`gstack.testing`: what runs here is the process that hosts run, but nothing
+of the person's is read or written.
 """
 
 import json

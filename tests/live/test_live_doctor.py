@@ -13,14 +13,12 @@ pytestmark = pytest.mark.live
 
 def test_doctor_live_agrees_and_sees_when_hooks_ran(live: Live, acme: Path) -> None:
     live.join(acme, "--skill-routing", "--skill-contracts")
-    before = json.loads(live.gstack("doctor", "--live", "--json"))["live"]
-    assert [one["status"] for one in before["trials"]] == ["ok"] * 6, before["trials"]
-    assert [one["last_ran"] for one in before["hooks"]] == [None] * 4
     live.play("this test fails, fix it", [call("Skill", skill="investigate"), say("Done."), say("Really.")])
-    after = json.loads(live.gstack("doctor", "--live", "--json"))["live"]
-    ran = {one["event"]: bool(one["last_ran"]) for one in after["hooks"]}
+    report = json.loads(live.gstack("doctor", "--live", "--json"))["live"]
+    assert [one["status"] for one in report["trials"]] == ["ok"] * 6, report["trials"]
+    ran = {one["event"]: bool(one["last_ran"]) for one in report["hooks"]}
     assert ran == {"UserPromptSubmit": True, "UserPromptExpansion": False, "PreToolUse": True, "Stop": True}
-    assert all(one["sessions_without"] == [] for one in after["hooks"])
+    assert all(one["sessions_without"] == [] for one in report["hooks"])
     # what doctor tried left no trace: the session's own lines are all there is
     assert live.log("skill-route") == ["routed skill=investigate score=1.00"]
     assert len(live.log("skill-gate")) == 1
