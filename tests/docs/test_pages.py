@@ -83,7 +83,15 @@ def test_every_shown_command_is_accepted(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["bogus"], ["config", "get"], ["setup", "--bogus"], ["route", "eval"], ["gate", "test"], ["bundle", "sign", "x"], []],
+    [
+        ["bogus"],
+        ["config", "get"],
+        ["setup", "--bogus"],
+        ["route", "eval"],
+        ["gate", "test"],
+        ["bundle", "sign", "x"],
+        [],
+    ],
 )
 def test_what_gstack_refuses_is_seen(words: list[str]) -> None:
     assert refused(words)

@@ -60,7 +60,7 @@ class Row:
 
     @property
     def miss(self) -> bool:
-        """Held and never fixed, stopped again unmet, or met only through a waiver."""
+        """Whether the outputs were missing when it ended, or a waiver stood in for one."""
         waived = WAIVED in self.items.values() and self.result not in ("met", "deferred")
         return self.result in ("blocked", "miss", "met_waived") or waived
 

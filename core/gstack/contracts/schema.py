@@ -65,7 +65,7 @@ def parse_contract(
 
     ``raw`` is the plain data of the declaration, ``source`` the file that it stands in, ``kind_hint`` says for a
     kind that ``kinds`` lacks how to get it, ``note`` what the reader of the file found wrong with it. Raises
-    NoContract, with one message that names the file, the item and the problem.
+    NoContract, whose message says where the mistake is and what it is.
     """
     problems = find_problems(raw, kinds, kind_hint=kind_hint)
     if note and not isinstance(raw, dict):

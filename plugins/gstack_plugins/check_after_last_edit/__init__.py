@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CheckAfterLastEdit:
-    """No edit happened in the run, or a test or repro command ran after the last one.
+    """What was changed was tried afterwards; a run without a change needs no trial.
 
     That it ran counts; with ``must_pass`` the last such command also has to have succeeded.
     """
