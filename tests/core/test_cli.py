@@ -88,7 +88,9 @@ def test_an_unknown_command_names_the_group(run: Run) -> None:
 
 
 def test_a_missing_argument_names_the_command(run: Run) -> None:
-    assert run("bundle", "diff", "a")[2] == "GSTACK_USAGE: Missing argument 'new' (see gstack bundle diff --help)\n"
+    # older typer shows an argument's name in capitals
+    error = run("bundle", "diff", "a")[2].replace("'NEW'", "'new'")
+    assert error == "GSTACK_USAGE: Missing argument 'new' (see gstack bundle diff --help)\n"
 
 
 def test_the_state_folder_is_named(run: Run, home: Path) -> None:
