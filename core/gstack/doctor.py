@@ -40,9 +40,16 @@ def diagnose(checkup: Checkup) -> list[Finding]:
     for check in (state, configuration, host, launcher, skills, plugins, contracts, gate):
         try:
             findings += check(checkup)
-        except (GstackError, OSError) as error:
-            findings.append(Finding("fail", check.__name__, str(error)))
+        except Exception as error:
+            findings.append(broken(check.__name__, error))
     return findings
+
+
+def broken(check: str, error: Exception) -> Finding:
+    """A check that could not be made, whoever's fault that is."""
+    known = isinstance(error, (GstackError, OSError))
+    detail = str(error) if known else f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return Finding("fail", check, detail, "" if known else "report it, with the output of gstack doctor --json")
 
 
 def state(checkup: Checkup) -> list[Finding]:

@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gstack.api import ALLOW, Answer, Finding, HookEvent
-from gstack.doctor import Checkup
+from gstack.doctor import Checkup, broken
 from gstack.doctor_aims import Aims, Scene
 from gstack.doctor_history import History, histories
-from gstack.errors import GstackError
 from gstack.hook import FEATURES
 from gstack.logs import log_path
 from gstack.lowlevel import POSIX
@@ -151,17 +150,19 @@ def try_live(checkup: Checkup) -> Report:
         report.findings.append(Finding("info", "live", detail))
         return report
     cwd = checkup.project or os.getcwd()
-    commands = host.registered_commands(checkup.env, cwd)
     try:
         with Stage(checkup, cwd) as stage:
             scene = Scene(host, stage.root, stage.env, cwd)
-            report.trials = _Tests(scene, commands).all()
-    except (GstackError, OSError) as error:
-        report.findings.append(Finding("fail", "live", f"the hooks could not be tried: {error}"))
+            report.trials = _Tests(scene, host.registered_commands(checkup.env, cwd)).all()
+    except Exception as error:
+        report.findings.append(broken("live", error))
     report.findings += [trial.finding() for trial in report.trials]
     report.findings += _writable(checkup)
-    report.history = histories(checkup, cwd)
-    report.findings += [one.finding(host.gaps) for one in report.history]
+    try:
+        report.history = histories(checkup, cwd)
+        report.findings += [one.finding(host.gaps) for one in report.history]
+    except Exception as error:
+        report.findings.append(broken("last ran", error))
     return report
 
 
@@ -240,6 +241,8 @@ class _Tests:
         last = self._last_line(log_name, session)
         if (said and answered.empty) or not _same(answered, due, use):
             trial.status, trial.detail = "fail", _difference(trial) + (f"; its log says: {last}" if last else "")
+            if self.scene.host.claims(self.scene.env, payload) == "foreign":
+                trial.detail += "; a variable in this environment makes it look like another host's"
         elif value == "off":
             trial.status, trial.detail = "info", f"silent, since {feature} is off"
         elif value == "observe":

@@ -127,16 +127,23 @@ def test_an_entry_that_somebody_changed(box: Doctored) -> None:
     assert "timeout" in found.detail
 
 
-def test_a_check_that_breaks_is_itself_a_finding(box: Doctored) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SettingsError("the settings went away"), "the settings went away"),
+        (ValueError("a\nb"), "unexpected ValueError: a b"),
+    ],
+)
+def test_a_check_that_breaks_is_itself_a_finding(box: Doctored, error: Exception, said: str) -> None:
     class Broken:
         def __getattr__(self, name: str) -> object:
             return getattr(box.host, name)
 
         def diagnose(self, *_: object) -> None:
-            raise SettingsError("the settings went away")
+            raise error
 
     findings = diagnose(Checkup(str(box.root), box.env, Broken()))
-    assert [(one.status, one.detail) for one in of(findings, "host")] == [("fail", "the settings went away")]
+    assert [(one.status, one.detail) for one in of(findings, "host")] == [("fail", said)]
     assert of(findings, "plug-ins")
 
 

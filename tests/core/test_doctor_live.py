@@ -243,6 +243,25 @@ def test_an_adapter_without_payloads_is_no_fault(box: Doctored) -> None:
     assert report.trials == []
 
 
+def test_an_adapter_that_breaks_costs_only_this(box: Doctored) -> None:
+    class Broken(ClaudeCode):
+        def sample_payloads(self, cwd: str, **given: Any) -> "dict[str, dict[str, Any]]":
+            raise KeyError("x")
+
+        def transcripts(self, env: Mapping[str, str]) -> "list[str]":
+            raise RuntimeError("no disk")
+
+    report = try_live(Checkup(str(box.root), box.env, Broken()))
+    said = {one.check: one.detail for one in report.findings if one.status == "fail"}
+    assert said == {"live": "unexpected KeyError: 'x'", "last ran": "unexpected RuntimeError: no disk"}
+
+
+def test_an_environment_of_another_host_is_named(box: Doctored) -> None:
+    found = trial(live(box, CURSOR_VERSION="1"), "prompt")
+    assert found.status == "fail"
+    assert "look like another host's" in found.detail
+
+
 # ------------------------------------------------------------------------------- answers, read back again
 
 _EVENTS = {
