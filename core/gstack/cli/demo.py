@@ -7,7 +7,6 @@ import typer
 from rich.markup import escape
 
 from gstack.cli.common import console, emit_json, err_console
-from gstack.demo import python_line, run_demo
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +19,8 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON with s
 
     Example: gstack demo
     """
+    from gstack.demo import python_line, run_demo
+
     if as_json:
         emit_json([step.as_dict() for step in run_demo()])
         return
