@@ -1,4 +1,4 @@
-"""Records of Claude Code's transcripts for tests of its reader: the layout of 2.1.332, byte for byte as it writes JSON."""
+"""Records of Claude Code's transcripts for tests of its reader, in the layout of 2.1.332."""
 
 import json
 from collections.abc import Iterable

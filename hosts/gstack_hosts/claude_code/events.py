@@ -139,8 +139,10 @@ class Decoder:
 
     def _end(self, before: int) -> None:
         """Remember the record, if it told something: others may share an id, and their times don't matter."""
-        if len(self.events) == before:
-            return
+        if len(self.events) > before:
+            self._remember()
+
+    def _remember(self) -> None:
         if self._uid:
             self._records.add(self._uid)
         ts = self._ts
@@ -209,7 +211,7 @@ class Decoder:
         known = self._texts.get(message)
         if known is not None and known.agent == self._agent:
             known.text += "\n" + text
-            self._records.add(self._uid)
+            self._remember()
             return
         self._texts[message] = self._event("text", text=text)
 

@@ -17,7 +17,6 @@ class Style:
         kind = key("type", '"tool_result"')
         uuid = key("uuid", '"')
         # how a record starts, what tells its kind
-        self.type = needle("{", key("type", '"'))
         self.parent = needle("{", key("parentUuid", '"'))
         self.attachment = needle(key("attachment", "{"), key("type", '"'))
         self.progress = needle(key("type", '"progress"'), comma, key("data", "{"), key("type", '"'))

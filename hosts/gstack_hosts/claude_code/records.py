@@ -64,8 +64,7 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
     """
     find = data.find
     style = heads.style = heads.style or style_of(data, start)
-    parent, opening = style.parent, style.type
-    to_id, to_type = len(parent), len(opening)
+    parent, to_id = style.parent, len(style.parent)
     holes = find(b"\0", start, size) >= 0  # a crash leaves them; lines without are read as ever
     message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
     to_message, to_content, to_result, to_dull = len(message), len(content), len(result), len(dull)
@@ -76,15 +75,15 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
         elif data[end - 1] == 0x7D and not (holes and find(b"\0", start, end) >= 0):
             at = start + to_id + 36  # as long as a uuid is
             try:
-                if data[start : start + to_type] == opening:
-                    at = start + to_type
-                    done = data[at : find(b'"', at, end)] in _DULL and find(b'}{"', at, end) < 0
+                if data[start : start + 8] == b'{"type":':
+                    kind = find(b'"', start + 8, end) + 1
+                    done = data[kind : find(b'"', kind, end)] in _DULL and not _goes_on(data, kind, end)
                 elif data[start : start + to_id] != parent or find(b'"', start + to_id, end) != at:
                     done = _checked(decoder, data, style_of(data, start), Heads(), (start, 0, end), place)
                 elif to_result and data[at : at + to_result] == result:
                     done = _result(decoder, data, style, start, at + to_result, end, place)
                 elif to_dull and data[at : at + to_dull] == dull:
-                    done = find(b'}{"', at, end) < 0
+                    done = not _goes_on(data, at, end)
                 else:
                     quote = 0
                     if to_message and data[at : at + to_message] == message:
@@ -211,9 +210,7 @@ def _dull_until(data: bytes, style: Style, start: int, end: int) -> int:
         if at > 0 and data.find(b"{", start + 1, at) < 0:
             at += len(needle)
             stop = data.find(b'"', at, end) + 1
-            if data[at : stop - 1] in _TELLING or data.find(b'}{"', at, end) >= 0:
-                return 0
-            return stop
+            return 0 if data[at : stop - 1] in _TELLING or _goes_on(data, at, end) else stop
     return 0
 
 
@@ -316,8 +313,8 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
 
 
 def _goes_on(data: bytes, start: int, end: int) -> bool:
-    """Whether another record begins between ``start`` and ``end``, where a record's last keys stand."""
-    return data.find(b"}{", start, end) >= 0 or data.find(_RECORD, start, end) >= 0
+    """Whether another record begins between ``start`` and ``end``, after a lost newline or a record that broke off."""
+    return data.find(b'}{"', start, end) >= 0 or data.find(_RECORD, start, end) >= 0
 
 
 def _is_one_text(data: bytes, style: Style, start: int, stop: int) -> bool:

@@ -11,7 +11,7 @@ from gstack.lowlevel import CHUNK, join
 from gstack.transcript import TAIL, Source, epoch, is_load_of, since_load
 from gstack_hosts.claude_code.events import Decoder
 from gstack_hosts.claude_code.paths import config_dir
-from gstack_hosts.claude_code.records import Heads, feed, records_of
+from gstack_hosts.claude_code.records import Heads, feed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ def read_run(
     They are the end of what :func:`read_transcript` gives, and the errors are the same; empty when there is no such
     load. A skill may be named with or without a slash or its plugin's prefix. ``block`` and ``tail`` say how much is
     read at once, and how far back from the end the search goes before it begins at the start, in bytes.
+
+    A record that was copied from before the load is told by its time, which is older; only a whole stretch of history
+    that was copied, its load included, and that begins farther back than was read, is taken for the original.
     """
     with Source(path, max_bytes, block=block) as source, _NoCollector():
         search = _Search(source, skills)
@@ -176,7 +179,7 @@ class _Search:
                 if self.shaped:
                     self.searched_from = 0
                     break
-            elif _may_load(line) and self._loads(line) and self._confirmed(place, line, reversed(lines[:-1])):
+            elif _may_load(line) and self._loads(line) and self._confirmed(place, line, reversed(lines[:-1]), ()):
                 return True
         return False
 
@@ -205,32 +208,30 @@ class _Search:
         if not self._find_back(lines, back):
             return None
         place, line = lines[-1]
-        load = self._confirmed(place, line, reversed(lines[:-1]))
-        stamp, start = None, place
-        while stamp is None and start > 0:
-            start, line = next(back, (-1, b""))
-            stamp = _time_of(line)
-        if load is None or (stamp is None and start == 0):
+        load = self._confirmed(place, line, reversed(lines[:-1]), ())
+        newest = self._newest(lines, back)
+        if load is None or (newest is None and lines[-1][0] == 0):
             return load
-        if stamp is not None and load.ts is not None and stamp <= load.ts:
+        if newest is not None and load.ts is not None and newest < load.ts:
             return load
-        if start >= 0 and not self._stands_before(place, [load.uid]):
-            return load
-        self.searched_from = self.source.size
-        return None
+        if self._stands_before(place, [load.uid]):
+            self.searched_from = self.source.size  # all lines are still to be searched
+            return None
+        return load
 
     def load_forwards(self) -> "Event | None":
         """The last load before ``searched_from`` whose call succeeded."""
-        lines: list[Line] = []
+        found: list[tuple[int, bytes, set[str]]] = []
         known: set[str] = set()
         for place, line in self._find_on():
-            uids = {event.uid for event in _decoded([(place, line)]).events}
-            if not uids & known:  # else it is a copy
-                lines.append((place, line))
+            uids = {event.uid for event in _decoded([(place, line)]).events if event.type == "load"}
+            if uids - known:  # else it is a copy
+                found.append((place, line, uids & known))
             known |= uids
-        for place, line in reversed(lines):
+        for place, line, copied in reversed(found):
             after = self.source.chunks(place + len(line), self.source.size)
-            load = self._confirmed(place, line, ((at + first, data[first:last]) for at, data, first, last in after))
+            later = ((at + first, data[first:last]) for at, data, first, last in after)
+            load = self._confirmed(place, line, later, copied)
             if load is not None:
                 return load
         return None
@@ -243,8 +244,8 @@ class _Search:
         """Whether a line loads one of the skills, if the call that it holds succeeds."""
         return any(is_load_of(event, self.skills) for event in _decoded([(0, line)]).events)
 
-    def _confirmed(self, place: int, line: bytes, later: "Iterable[Line]") -> "Event | None":
-        """The last load on a line whose call has a result, in what follows it, that is no failure."""
+    def _confirmed(self, place: int, line: bytes, later: "Iterable[Line]", copied: "Collection[str]") -> "Event | None":
+        """The last load on a line, but for the ``copied``, whose call has a result in ``later`` that is no failure."""
         decoder = _decoded([(place, line)])
         for at, data in later:
             if not decoder.loading:
@@ -252,22 +253,32 @@ class _Search:
             if any(_mentions(data, ref) for ref in decoder.loading):
                 feed(decoder, Heads(), at, data, 0, len(data))
         loads = [event for event in decoder.finished() if event.ordinal == place and is_load_of(event, self.skills)]
-        return loads[-1] if loads else None
+        return next((load for load in reversed(loads) if load.uid not in copied), None)
+
+    def _newest(self, lines: "list[Line]", back: "Iterator[Line]") -> "float | None":
+        """The latest time of the messages before the last of ``lines`` (in reverse order), as far as they need no more
+        reading, but of one at least; None when there is none. All lines that are looked at are added to ``lines``."""
+        size, block = self.source.size, self.source.block
+        edge = size - (size - lines[-1][0] + block - 1) // block * block
+        newest = None
+        for entry in back:
+            lines.append(entry)
+            stamp = _time_of(entry[1])
+            if stamp is not None and (newest is None or stamp > newest):
+                newest = stamp
+            if newest is not None and entry[0] <= edge:
+                break
+        return newest
 
     def _run_in_tail(self, lines: "list[Line]", back: "Iterator[Line]") -> "list[Event] | None":
         """The run from the load on the last of ``lines`` (in reverse order) on; ``back`` gives the lines before it."""
         decoder, start = _decoded(reversed(lines)), lines[-1][0]
         more = list(lines)
-        stamp = None
-        for entry in back:
-            more.append(entry)
-            stamp = _time_of(entry[1])
-            if stamp is not None:
-                break
+        newest = self._newest(more, back)
         if decoder.orphans:  # as a rule the results of calls that stand in the load's own message
             more.extend([entry for _, entry in zip(range(_CONTEXT), back, strict=False)])
-        elif stamp is None or decoder.first is None or stamp > decoder.first:
-            # the load stands behind a younger record, so it may itself be a copy
+        elif newest is None or decoder.first is None or newest >= decoder.first:
+            # the load stands behind a record that is no older, so it may itself be a copy
             decoder.suspects.append(decoder.events[0].uid)
         if decoder.orphans or more[-1][0] == 0:
             decoder, start = _decoded(reversed(more)), more[-1][0]
@@ -300,11 +311,12 @@ class _Search:
 
 
 def _time_of(line: bytes) -> "float | None":
-    """When a message was written; None for a line without one."""
-    for record in records_of(line):
-        if record.get("type") in ("user", "assistant"):
-            return epoch(record.get("timestamp"))
-    return None
+    """When a message was written, as far as a look tells: the first time stamp on its line. None for any other line."""
+    at = line.find(b'"timestamp"')
+    if at < 0 or (b'"user"' not in line and b'"assistant"' not in line):
+        return None
+    start = line.find(b'"', at + 11) + 1
+    return epoch(line[start : line.find(b'"', start)].decode("latin-1"))
 
 
 def _is_plain(ident: str) -> bool:

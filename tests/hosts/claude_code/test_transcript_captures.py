@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from claude_records import told
+
 from gstack.transcript import LIMIT
 from gstack_hosts.claude_code.transcript import last_load, read_run, read_transcript
 

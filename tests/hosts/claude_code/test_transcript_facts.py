@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from claude_records import Records, events_of, notification, told
+
 from gstack.api import Event
 
 SKILL_MD = "/home/u/.claude/skills/investigate/SKILL.md"
@@ -286,7 +286,7 @@ ENVELOPE = "<command-message>investigate</command-message>\n<command-name>/inves
 @pytest.mark.parametrize(
     ("text", "more"),
     [
-        ("<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>", {}),
+        ("<command-name>/clear</command-name>\n<command-message>clear</command-message>", {}),
         (f"{ENVELOPE}\n<command-args>x</command-args>\nlook at this", {}),
         (f"Look: {ENVELOPE}", {}),
         (f"{ENVELOPE}\nand do it", {}),

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_records import Records, events_of, file_of, notification, run_of, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claude_records import Records, events_of, file_of, notification, run_of, told
 from gstack.api import Event
 from gstack.errors import ContractState, UnknownShape
 from gstack.transcript import LIMIT, since_load
@@ -141,9 +141,11 @@ class Writer:
         self.lines: list[bytes] = []
         self.done = 0
         self.open: list[str] = []
+        self.copied = False
 
     def step(self, name: str) -> None:
         getattr(self, name)()
+        self.copied = self.copied and name in DAMAGE
         for record in self.session.all[self.done :]:
             self.lines.append(self.line(record))
         self.done = len(self.session.all)
@@ -258,9 +260,10 @@ class Writer:
     # damage --------------------------------------------------------------------------------------
 
     def copy(self) -> None:
-        """The same record again, as after a resume."""
-        if self.lines:
+        """The same record again, as after a resume; never a stretch of several."""
+        if self.lines and not self.copied:
             self.lines.append(self.rng.choice(self.lines))
+            self.copied = True
 
     def double(self) -> None:
         """A result again, in a new record."""
@@ -289,6 +292,7 @@ class Writer:
         )
 
 
+DAMAGE = ("copy", "glue", "breaks", "holes", "noise", "dull", "progress")
 STEPS = [name for name in vars(Writer) if not name.startswith("_") and name not in ("step", "line")]
 
 

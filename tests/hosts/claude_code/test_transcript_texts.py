@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from claude_records import notification
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_records import notification
 from gstack.api import TOOL_KINDS, ToolCall
 from gstack_hosts.claude_code.envelopes import feedback, notifications, origin_of, typed_command
 from gstack_hosts.claude_code.tools import KINDS, load_of, tool_call
@@ -18,7 +18,7 @@ def test_a_notification() -> None:
 
 
 def test_a_notification_with_attributes_and_text_around() -> None:
-    text = '  <task-notification kind="x"><task-id>a1</task-id><status>failed</status></task-notification>\nplease look'
+    text = '  <task-notification kind="x"><task-id>a1</task-id><status>failed</status></task-notification>\nlook'
     assert notifications(text) == [("a1", None, "failed")]
 
 
@@ -43,8 +43,8 @@ def test_what_is_no_notification(text: str) -> None:
 
 PIECES = st.sampled_from(
     ["<task-notification>", "</task-notification>", "<task-id>", "</task-id>", "<status>", "</status>", "<result>",
-     "<command-message>", "</command-message>", "<command-name>", "</command-name>", "<command-args>", "</command-args>",
-     "/a", "a1", "completed", "\n", " ", "é", "<", "Stop hook feedback:"]
+     "<command-message>", "</command-message>", "<command-name>", "</command-name>", "<command-args>",
+     "</command-args>", "/a", "a1", "completed", "\n", " ", "é", "<", "Stop hook feedback:"]
 )  # fmt: skip
 
 
