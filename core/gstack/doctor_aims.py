@@ -103,6 +103,8 @@ class Aims:
         from gstack.routing.hook import routed_set
 
         context = self._context("prompt")
+        if context is None:
+            return
         routed = routed_set(context)
         overlay, _ = trusted_overlay(self.scene.root, self.scene.cwd)
         installed = load_skills(
@@ -122,7 +124,9 @@ class Aims:
 
     def _aim_gate(self) -> None:
         """Names that the policy bans, for each way in which one can be used; what is installed comes first."""
-        context = self._context("skill")
+        context = self._context("skill", "command", "subagent")
+        if context is None:
+            return
         try:
             entries = self._entries()
         except BundleError as error:
@@ -133,13 +137,13 @@ class Aims:
             fitting = [name for name, kind in entries.items() if (kind == "subagent") == (use == "subagent")]
             # hosts invoke by the bare name
             spoken = [form for name in fitting for form in (last_segment(name), name)]
-            names = [*installed, *spoken] if entries and use != "subagent" else spoken
+            names = spoken if use == "subagent" else [*installed, *spoken]
             found = next((name for name in names if _banned(context, name, use)), None)
             if found:
                 self._given[use] = found
                 self._found[use] = f"{found} is denied" + (" when it is typed" if use == "command" else "")
             self._why_not.setdefault(use, f"the policy bans no {use}")
-        files = [path for name, path in installed.items() if entries and _banned(context, name, "skill")]
+        files = [path for name, path in installed.items() if _banned(context, name, "skill")]
         if files:
             self._found["read"] = f"reading {files[0]} is denied"
         self._why_not.setdefault("read", "no installed skill is banned")
@@ -157,10 +161,12 @@ class Aims:
 
     def _aim_stop(self) -> None:
         """A skill whose contract isn't met by the made-up session."""
-        scene = self.scene
+        scene, context = self.scene, self._context("stop")
+        if context is None:
+            return
         self._bench = Bench(scene.root, scene.env)
         book = installed_skills(self._bench, scene.cwd)
-        declaring = list(self._context("stop").skills().contracts)
+        declaring = list(context.skills().contracts)
         self._write(declaring[0] if declaring else NEUTRAL)
         for name in declaring:
             self._write(name)
@@ -181,12 +187,14 @@ class Aims:
         with open(self._transcript, "wb") as file:
             file.write(data)
 
-    def _context(self, use: str) -> HookContext:
-        payload = self.payload(use, NEUTRAL)
-        event = self.scene.host.decode(payload, self.scene.env) if payload else None
-        if event is None:
-            raise GstackError(f"{self.scene.host.title} has no payload for {use}")
-        return self.scene.context(event)
+    def _context(self, *uses: str) -> HookContext | None:
+        """What the hook would be given for the first of ``uses`` that the host has a payload for; None: for none."""
+        for use in uses:
+            payload = self.payload(use, NEUTRAL)
+            event = self.scene.host.decode(payload, self.scene.env) if payload else None
+            if event is not None:
+                return self.scene.context(event)
+        return None
 
 
 def _banned(context: HookContext, name: str, kind: str) -> bool:

@@ -145,6 +145,24 @@ def test_with_nothing_to_act_on_it_says_so(tmp_path: Path, monkeypatch: pytest.M
     assert [one.use for one in report.trials] == ["prompt", "command", "skill", "subagent", "stop"]
 
 
+def test_a_policy_about_what_no_catalogue_lists_is_tried(box: Doctored) -> None:
+    rule = {"policy_id": "p", "name": "No", "matcher_type": "name", "match_value": "investigate", "action": "halt"}
+    install(box.root, payload(**{**BANS, "version": 2, "policies": [rule], "manifest_index": {}}))
+    report = live(box)
+    assert trial(report, "skill").detail == "investigate is denied"
+    assert trial(report, "read").detail.endswith("investigate/SKILL.md is denied")
+    assert trial(report, "prompt").status == "info"  # what would be denied isn't routed to
+
+
+def test_a_host_with_fewer_hooks_is_tried_with_those(box: Doctored) -> None:
+    class Fewer(ClaudeCode):
+        def sample_payloads(self, cwd: str, **given: Any) -> "dict[str, dict[str, Any]]":
+            return {"stop": super().sample_payloads(cwd, **given)["stop"]}
+
+    report = try_live(Checkup(str(box.root), box.env, Fewer()))
+    assert [(one.use, one.status) for one in report.trials] == [("stop", "ok")]
+
+
 def test_a_gate_without_a_policy_says_what_the_hook_says(box: Doctored) -> None:
     (box.root / "gate" / "bundle.json").unlink()
     found = trial(live(box), "skill")
