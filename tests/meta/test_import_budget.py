@@ -89,6 +89,7 @@ STOP = TOOLS | {
     "gstack.transcript",
     "gstack.values.contracts",
     "gstack_hosts.claude_code.events",
+    "gstack_hosts.claude_code.needles",
     "gstack_hosts.claude_code.paths",
     "gstack_hosts.claude_code.records",
     "gstack_hosts.claude_code.results",
