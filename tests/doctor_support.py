@@ -5,8 +5,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gate_support import install
+
 from gstack.api import Finding
 from gstack.doctor import Checkup, diagnose
+from gstack.doctor_live import Report, try_live
 from gstack.setup import Flags, run_setup
 from gstack_hosts.claude_code import ClaudeCode
 
@@ -101,3 +104,18 @@ def of(findings: list[Finding], check: str) -> list[Finding]:
 def worst(findings: list[Finding]) -> list[str]:
     """What is wrong or worth a look, as one line each."""
     return [f"{one.status} {one.check}: {one.detail}" for one in findings if one.status in ("fail", "warn")]
+
+
+def enforced(base: Path) -> Doctored:
+    """Everything switched on and set up, with a skill that routes and has a contract, and one that is banned."""
+    box = Doctored(base)
+    box.skill("investigate", INVESTIGATE)
+    box.skill("deploy", DEPLOY)
+    box.setup(skill_routing="on", skill_contracts="on", gate="on")
+    install(box.root, BANS)
+    return box
+
+
+def live(box: Doctored, **env: str) -> Report:
+    """``gstack doctor --live`` in the current folder."""
+    return try_live(box.checkup(**env))
