@@ -10,6 +10,7 @@ from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env,
 from gstack.entrypoints import current_paths, find
 from gstack.errors import CheckFailed, StateError
 from gstack.isolation import change_trouble
+from gstack.plan import read_trouble
 from gstack.plugins import Status, survey
 
 if TYPE_CHECKING:
@@ -74,6 +75,11 @@ def disable(name: _NAME) -> None:
 def enable(name: _NAME) -> None:
     """Switch a plug-in on again; its strikes are forgotten. Example: gstack plugins enable vendor.file_exists"""
     root = root_of()
+    known = read_trouble(root)
+    if name not in (*known["disabled"], *known["trouble"]):
+        _known(name)
+        emit(f"{name} wasn't switched off")
+        return
 
     def change(data: dict[str, dict[str, object] | list[str]]) -> None:
         data["disabled"] = [one for one in data["disabled"] if one != name]
