@@ -46,7 +46,7 @@ def followed_page(found: Followed, *, now: float) -> str:
 def _by_skill(ident: str, found: Followed, counts: Counter[tuple[str, str]]) -> Table:
     return Table(
         ident,
-        ["skill", "#hints", "#followed", "#another", "#none", "#can't tell", "followed"],
+        ["skill", "#hints", "#followed", "#another", "#none", "#can't tell", "share"],
         [
             (f"/{skill}", total, *(fates[fate] for fate in FATES), _share(fates))
             for skill, total, fates in found.by_skill(counts)
