@@ -107,7 +107,7 @@ def test_any_bytes_are_a_configuration_or_unreadable(tmp_path_factory: pytest.Te
 def test_what_is_set_is_read_back(tmp_path_factory: pytest.TempPathFactory, key: str, value: str) -> None:
     root = str(tmp_path_factory.mktemp("root"))
     if not value.strip() or ("'" in value and '"' in value and config.plain_value(value) != value.strip()):
-        with pytest.raises(UsageError, match="empty|quotes"):
+        with pytest.raises(UsageError, match=r"empty|quotes"):
             set_key(root, key, value)
         return
     set_key(root, key, value)
