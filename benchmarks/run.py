@@ -4,7 +4,8 @@
     python benchmarks/run.py --only route    cases whose name holds a word
     python benchmarks/run.py --write         put the table into docs/performance.md
 
-Rounds are interleaved in random order and medians are taken, so that a machine whose speed drifts gives the same ratios.
+Rounds are interleaved in random order and medians are taken, so that a machine whose speed drifts gives the same
+ratios.
 Run it on a quiet machine, with a venv's interpreter.
 """
 

@@ -4,8 +4,8 @@ Everything that the documentation names is imported from here::
 
     from gstack.api import MET, MISSING, Field, Item, Run, Verdict, hookimpl
 
-Hot: the hook loads this module on every event, so it uses builtins only (no ``dataclasses``, no ``typing``: together they
-cost more than the whole hook may), and the types that most events don't need are made when they are first asked
+Hot: the hook loads this module on every event, so it uses builtins only (no ``dataclasses``, no ``typing``: together
+they cost more than the whole hook may), and the types that most events don't need are made when they are first asked
 for (:mod:`gstack.values`). The types are plain classes with ``__slots__``, compare by value and are treated as
 immutable. :mod:`gstack.hookspecs` says where each one is used.
 """

@@ -3,16 +3,16 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from gstack.cli.common import console, emit, emit_json, err_console, run_env, table, warn
 from gstack.errors import UsageError
-from gstack.replay.report import Report
-from gstack.replay.words import DID, outcomes_text
-from gstack.report_page import day
+
+if TYPE_CHECKING:  # the replay brings cryptography, and this module is imported for every command
+    from gstack.replay.report import Report
 
 #: How many lines a list in the text report has at most; the page and the JSON have them all.
 _LINES = 12
@@ -105,7 +105,7 @@ def bar(what: str) -> Iterator[Progress | None]:
         yield lambda done, total: drawn.update(task, completed=done, total=max(total, 1))
 
 
-def show(report: Report, *, prompts: bool = False) -> None:
+def show(report: "Report", *, prompts: bool = False) -> None:
     """The report as text of at most 80 columns."""
     _show_files(report)
     emit()
@@ -116,7 +116,9 @@ def show(report: Report, *, prompts: bool = False) -> None:
     _show_uses(report)
 
 
-def _show_files(report: Report) -> None:
+def _show_files(report: "Report") -> None:
+    from gstack.report_page import day
+
     files = report.files
     span = f", {day(files.first)} to {day(files.last)}" if files.first is not None and files.last is not None else ""
     if not files.total:
@@ -132,7 +134,9 @@ def _show_files(report: Report) -> None:
         emit(f"note: {note}")
 
 
-def _show_prompts(report: Report, prompts: bool) -> None:
+def _show_prompts(report: "Report", prompts: bool) -> None:
+    from gstack.replay.words import DID
+
     emit(f"PROMPTS  {report.typed:,} typed, {report.routed:,} would have been routed")
     rows = report.by_route()
     if rows:
@@ -149,7 +153,9 @@ def _show_prompts(report: Report, prompts: bool) -> None:
         console().print(escape(f'  /{row.skill} {row.score:.2f}: "{row.text}"'))
 
 
-def _show_runs(report: Report) -> None:
+def _show_runs(report: "Report") -> None:
+    from gstack.replay.words import outcomes_text
+
     emit(f"RUNS  {report.run_total:,} of a skill with a contract, {report.held_total:,} would have been held")
     rows = report.by_contract()
     if not rows:
@@ -167,7 +173,7 @@ def _show_runs(report: Report) -> None:
         console().print(out)
 
 
-def _show_uses(report: Report) -> None:
+def _show_uses(report: "Report") -> None:
     facts = report.facts
     warned, blocked = report.use_total("warn"), report.use_total("block")
     emit(f"USES  {report.use_total():,} of skills, subagents and typed commands")

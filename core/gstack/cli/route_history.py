@@ -2,7 +2,7 @@
 
 import textwrap
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -10,11 +10,12 @@ from rich.markup import escape
 from gstack.cli.common import console, emit, emit_json, run_env, table
 from gstack.cli.replay import bar, cutoff
 from gstack.errors import RouteUsage
-from gstack.replay.followed import FATES, Followed
-from gstack.replay.overlap import Overlaps
-from gstack.replay.suggest import Suggestion, Suggestions
-from gstack.routing.evaluate import Figures
-from gstack.routing.explain import printable
+
+if TYPE_CHECKING:  # the replay brings cryptography, and this module is imported for every command
+    from gstack.replay.followed import Followed
+    from gstack.replay.overlap import Overlaps
+    from gstack.replay.suggest import Suggestion, Suggestions
+    from gstack.routing.evaluate import Figures
 
 #: How many lines a list in the text has at most; the JSON has them all.
 _LINES = 20
@@ -78,10 +79,12 @@ def _installed(known: dict[str, str], said: str) -> str:
 
 def _say(text: str) -> None:
     """One paragraph, folded like a list's item."""
+    from gstack.routing.explain import printable
+
     emit(textwrap.fill(printable(text), 80, subsequent_indent="    ", break_on_hyphens=False))
 
 
-def _show_overlaps(found: Overlaps, *, looked: bool) -> None:
+def _show_overlaps(found: "Overlaps", *, looked: bool) -> None:
     if looked:
         emit(f"{found.prompts:,} past prompts at threshold {found.threshold:.2f}")
     if not found.pairs:
@@ -135,7 +138,7 @@ def suggest_command(
     _show_suggestions(found, show=show_prompts)
 
 
-def _show_suggestions(found: Suggestions, *, show: bool) -> None:
+def _show_suggestions(found: "Suggestions", *, show: bool) -> None:
     emit(f"/{found.skill.name}: {found.led:,} past prompts led to it, {found.others:,} others did not")
     if not found.led:
         emit("so nothing but its description speaks for a trigger, and only false routes can be counted")
@@ -156,11 +159,13 @@ def _show_suggestions(found: Suggestions, *, show: bool) -> None:
         emit(f"{hidden} of them are made of what people typed: --show-prompts shows them")
 
 
-def _phrase(one: Suggestion, show: bool) -> str:
+def _phrase(one: "Suggestion", show: bool) -> str:
+    from gstack.routing.explain import printable
+
     return escape(printable(f'"{one.phrase}"')) if show or one.source == "description" else "(from prompts)"
 
 
-def _figures(found: Figures) -> str:
+def _figures(found: "Figures") -> str:
     return (
         f"precision {_rate(found.precision)}, recall {_rate(found.recall)} "
         f"({found.right:,} right, {found.wrong:,} wrong, {found.missed:,} missed)"
@@ -209,12 +214,16 @@ def report_command(
         emit(f"\nwritten: {html}")
 
 
-def _show_report(found: Followed, since: str) -> None:
+def _show_report(found: "Followed", since: str) -> None:
+    from gstack.replay.followed import FATES
+
     if not found.decisions:
         emit(f"no decisions are logged since {since}: the routing hook writes them once it is on, or observes")
         return
     given, watched = found.total(found.given), found.total(found.observed)
-    emit(f"{found.decisions:,} prompts since {since}: {given:,} hinted, {watched:,} only observed")
+    emit(
+        f"{found.decisions:,} prompt{'s' if found.decisions != 1 else ''} since {since}: {given:,} hinted, {watched:,} only observed"
+    )
     if found.errors:
         emit(f"{found.errors:,} errors (see gstack doctor)")
     for counts, title in ((found.given, "hints given"), (found.observed, "observed, no hint given")):
