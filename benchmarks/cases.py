@@ -67,7 +67,8 @@ def skill_text(number: int) -> str:
 INVESTIGATE = (
     "---\nname: investigate\ndescription: Find the cause.\ntriggers:\n  - debug this\n  - root cause analysis\n"
     "contract:\n  version: 1\n  items:\n    - {id: debug-report, kind: report_labels, heading: DEBUG REPORT, "
-    "labels: [Symptom, Root cause, Fix, Evidence]}\n    - {id: repro, kind: check_after_last_edit}\n---\n# Investigate\n"
+    "labels: [Symptom, Root cause, Fix, Evidence]}\n    - {id: repro, kind: check_after_last_edit}\n"
+    "---\n# Investigate\n"
 )
 
 
@@ -126,7 +127,8 @@ OUTSIDE = {
         "from gstack.api import Verdict, hookimpl\n\n\nclass Kind:\n    name = '{name}'\n    fields = ()\n\n"
         "    def check(self, item, run):\n        return Verdict('met')\n\n"
         "    def fix(self, item):\n        return 'do it'\n\n"
-        "    def summary(self, item):\n        return 'it'\n\n\n@hookimpl\ndef gstack_contract_kinds():\n    return [Kind()]\n",
+        "    def summary(self, item):\n        return 'it'\n\n\n"
+        "@hookimpl\ndef gstack_contract_kinds():\n    return [Kind()]\n",
     ),
 }
 

@@ -547,12 +547,14 @@ while True:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
-def test_ten_gates_and_two_senders_killed_at_random_points_lose_and_double_nothing(root, server, tmp_path):
+def test_ten_gates_and_two_senders_killed_at_random_points_lose_and_double_nothing(root, server, tmp_path, request):
     """Every event whose append returned is counted by the server exactly once, in each process's order."""
     dice = random.Random(20260528)
     core = str(Path(audit.__file__).parents[2])
     acknowledged: dict[str, Path] = {}
     running: dict[str, subprocess.Popen] = {}
+    # a failed assertion must leave no sender behind
+    request.addfinalizer(lambda: [process.kill() for process in running.values()])
 
     def start(kind: str, name: str) -> None:
         if kind == "gate":

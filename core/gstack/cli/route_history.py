@@ -222,7 +222,8 @@ def _show_report(found: "Followed", since: str) -> None:
         return
     given, watched = found.total(found.given), found.total(found.observed)
     emit(
-        f"{found.decisions:,} prompt{'s' if found.decisions != 1 else ''} since {since}: {given:,} hinted, {watched:,} only observed"
+    prompts = "1 prompt" if found.decisions == 1 else f"{found.decisions:,} prompts"
+    emit(f"{prompts} since {since}: {given:,} hinted, {watched:,} only observed")
     )
     if found.errors:
         emit(f"{found.errors:,} errors (see gstack doctor)")

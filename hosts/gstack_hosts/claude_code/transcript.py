@@ -337,7 +337,7 @@ def _may_load(line: bytes) -> bool:
     """Whether ``line`` could hold a load: only then it is decoded."""
     if b'"assistant"' in line and (b'"Skill"' in line or b"SKILL.md" in line or _escape_in(line, 0, len(line))):
         return True
-    return b"command-name" in line
+    return b"command-message" in line
 
 
 def _candidates(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
@@ -356,11 +356,11 @@ def _candidates(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
         ):
             found[start] = end
         at = data.find(b'"assistant"', end, last)
-    at = data.find(b"command-name", first, last)
+    at = data.find(b"command-message", first, last)
     while at >= 0:
         start, end = max(data.rfind(b"\n", first, at) + 1, first), _end_of_line(data, at, last)
         found[start] = end
-        at = data.find(b"command-name", end, last)
+        at = data.find(b"command-message", end, last)
     return sorted(found.items())
 
 
