@@ -221,10 +221,8 @@ def _show_report(found: "Followed", since: str) -> None:
         emit(f"no decisions are logged since {since}: the routing hook writes them once it is on, or observes")
         return
     given, watched = found.total(found.given), found.total(found.observed)
-    emit(
     prompts = "1 prompt" if found.decisions == 1 else f"{found.decisions:,} prompts"
     emit(f"{prompts} since {since}: {given:,} hinted, {watched:,} only observed")
-    )
     if found.errors:
         emit(f"{found.errors:,} errors (see gstack doctor)")
     for counts, title in ((found.given, "hints given"), (found.observed, "observed, no hint given")):
