@@ -132,8 +132,10 @@ def skills(checkup: Checkup) -> list[Finding]:
     cwd = checkup.project or os.getcwd()
     overlay, _ = trusted_overlay(checkup.root, cwd)
     found = load_skills(checkup.host, checkup.env, cwd, state_root=checkup.root, trusted_overlay=overlay)
-    where = ", ".join(root.path for root in found.roots) or "no folder with skills"
-    findings = [Finding("ok" if found.skills else "info", "skills", f"{len(found.skills)} in {where}")]
+    where = ", ".join(root.path for root in found.roots)
+    findings = [
+        Finding("ok" if found.skills else "info", "skills", f"{len(found.skills)} in {where}" if where else "none here")
+    ]
     findings += [Finding("warn", "skill skipped", f"{path}: {why}") for path, why in found.skipped]
     findings += [Finding("info", "skill shadowed", f"{path} by {other}") for path, other in found.shadowed]
     findings += [finding for skill in found.skills for finding in _sources_of(skill)]
@@ -169,7 +171,14 @@ def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
             good += 1
         except GstackError as error:
             findings.append(Finding("warn", "contract", error.message, f"gstack contract lint {skill.path}"))
-    return [Finding("info", "contracts", f"{good} skill(s) declare one"), *findings]
+    return [
+        Finding(
+            "info",
+            "contracts",
+            f"{good} {'skill declares' if good == 1 else 'skills declare'} one" if good else "no skill declares one",
+        ),
+        *findings,
+    ]
 
 
 def plugins(checkup: Checkup) -> list[Finding]:

@@ -31,7 +31,7 @@ def test_after_setup_nothing_is_wrong(box: Doctored) -> None:
     findings = box.findings()
     assert worst(findings) == []
     assert [one.detail for one in of(findings, "skill_routing")] == ["on (config)"]
-    assert of(findings, "contracts")[0].detail == "1 skill(s) declare one"
+    assert of(findings, "contracts")[0].detail == "1 skill declares one"
     assert of(findings, "skills")[0].detail.startswith("1 in ")
 
 
