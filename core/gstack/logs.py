@@ -33,7 +33,7 @@ def log(root: str, name: str, session_id: "str | None", text: str) -> None:
     """
     try:
         stamp = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
-        line = f"{stamp} {_plain(session_id or '-', spaces=False)} {_plain(text)}\n"
+        line = f"{stamp} {_plain((session_id or '-')[:128], spaces=False)} {_plain(text)}\n"
         path = log_path(root, name)
         try:
             fd = sys_os.open(path, _FLAGS, 0o600)

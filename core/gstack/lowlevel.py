@@ -42,10 +42,20 @@ def join(*parts: str) -> str:
     return "/".join(part.rstrip("/") if part != "/" else "" for part in parts[:-1]) + "/" + parts[-1]
 
 
+_READ = (
+    sys_os.O_RDONLY
+    | getattr(sys_os, "O_CLOEXEC", 0)
+    | getattr(sys_os, "O_BINARY", 0)
+    | getattr(sys_os, "O_NONBLOCK", 0)  # a pipe in place of a file must end in an error, not in waiting for a writer
+)
+
+
 def read_file(path: str, limit: int = -1) -> bytes:
-    """The bytes of a file, at most ``limit`` of them (-1: all). Raises OSError."""
-    fd = sys_os.open(path, sys_os.O_RDONLY | getattr(sys_os, "O_CLOEXEC", 0) | getattr(sys_os, "O_BINARY", 0))
+    """The bytes of a regular file (links followed), at most ``limit`` of them (-1: all). Raises OSError."""
+    fd = sys_os.open(path, _READ)
     try:
+        if sys_os.fstat(fd).st_mode & 0o170000 != 0o100000:
+            raise OSError(22, "not a regular file", path)
         return read_fd(fd, limit)
     finally:
         sys_os.close(fd)

@@ -13,8 +13,10 @@ from gstack.config import KEYS, SWITCHES, Config, Switch, switch, switch_word
 from gstack.config_edit import readable, set_key
 from gstack.errors import CheckFailed, StateError, UsageError
 from gstack.launcher import import_paths, launcher_path, try_launcher, write_launchers
+from gstack.lowlevel import dump_json, join, load_json, read_file
 from gstack.plan import disabled_plugins
 from gstack.snapshot import load_plan
+from gstack.state import write_atomic
 
 _SAYS = {
     "skill_routing": "skill routing: names the skill that fits a prompt",
@@ -108,6 +110,8 @@ def run_setup(root: str, env: Mapping[str, str], flags: Flags) -> Outcome:
     _save_flags(root, flags)
     if features:
         _prepare(root, env, launcher)
+    if features:
+        registered_files(root, add=change.path)
     if outcome.changed:
         host.apply_settings(change)
     _describe(change, features, outcome)
@@ -192,7 +196,8 @@ def run_uninstall(
 ) -> Outcome:
     """Take every registration away, then the launchers and snapshots; configuration, logs and records stay.
 
-    Registrations go first, so that nothing is left that names a missing file (gstack-facts F8).
+    Registrations go first, and the launchers stay while another settings file names them, so that nothing is left that
+    names a missing file (gstack-facts F8).
     """
     from gstack.gate.lock import leave_gate
 
@@ -207,11 +212,43 @@ def run_uninstall(
     if outcome.changed:
         adapter.apply_settings(change)
     outcome.lines += [f"removed {line}" for line in change.removed] or [f"no hook of gstack is in {change.path}"]
-    if not project:
+    others = [path for path in registered_files(root, drop=change.path) if _names(path, root)]
+    if others:
+        outcome.lines += [f"{path} still runs the hooks, so their launcher stays" for path in others]
+    else:
         _remove_generated(root)
     if os.path.isdir(root) and os.listdir(root):
         outcome.lines.append(f"kept the configuration, logs and records in {root}")
     return outcome
+
+
+def registered_files(root: str, *, add: str | None = None, drop: str | None = None) -> list[str]:
+    """The settings files that setup has registered hooks in, with ``add`` and without ``drop``. Raises StateError."""
+    path = join(root, "registered.json")
+    try:
+        data = load_json(read_file(path, 1 << 20))
+        known = [one for one in data["files"] if isinstance(one, str)]
+    except (OSError, ValueError, TypeError, KeyError):
+        known = []
+    wanted = list(dict.fromkeys([*known, *([os.path.abspath(add)] if add else [])]))
+    if drop:
+        wanted = [one for one in wanted if one != os.path.abspath(drop)]
+    if wanted != known:
+        try:
+            write_atomic(path, dump_json({"files": wanted}).encode("ascii") + b"\n")
+        except OSError as error:
+            raise StateError(f"{path} can't be written: {error.strerror}") from error
+    return wanted
+
+
+def _names(path: str, root: str) -> bool:
+    """Whether a settings file still names our launcher."""
+    try:
+        data = read_file(path)
+    except OSError:
+        return False
+    launcher = launcher_path(root)
+    return launcher.encode() in data or dump_json(launcher)[1:-1].encode() in data
 
 
 def _remove_generated(root: str) -> None:

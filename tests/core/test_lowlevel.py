@@ -93,3 +93,11 @@ def test_parent_and_join() -> None:
 
 def test_environ_is_the_environment() -> None:
     assert lowlevel.environ() == dict(os.environ)
+
+
+@pytest.mark.skipif(not lowlevel.POSIX, reason="there are no named pipes")
+def test_a_pipe_in_place_of_a_file_is_an_error_and_no_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(OSError, match=r"regular|directory"):
+            lowlevel.read_file(str(path), 10)

@@ -229,3 +229,17 @@ def test_demo_touches_nothing_of_the_person_s(person: Person) -> None:
     assert "met_after_block" in steps[5]["outcome"]
     assert os.listdir(person.home) == []
     assert not person.root.exists()
+
+
+def test_the_launcher_stays_while_another_settings_file_names_it(person: Person, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    person.run("setup", "--skill-routing")
+    person.run("setup", "--project", cwd=project)
+    out = person.run("uninstall")
+    assert str(project / ".claude" / "settings.json") in out
+    assert (person.root / "bin" / "gstack-hook").exists()
+    person.run("uninstall", CLAUDE_CONFIG_DIR=str(tmp_path / "other"))
+    assert (person.root / "bin" / "gstack-hook").exists()
+    person.run("uninstall", "--project", cwd=project)
+    assert not (person.root / "bin").exists()
