@@ -466,6 +466,7 @@ def test_report_goes_on_after_a_corrupt_record(root: Path, capsys: pytest.Captur
 
 def test_report_as_a_page(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put_record(root, "miss")
+    (tmp_path / "out").mkdir()
     assert run("report", "--html", str(tmp_path / "out" / "misses.html")) == 0
     assert (tmp_path / "out" / "misses.html").read_text().startswith("<!doctype html>")
     assert f"wrote {tmp_path}/out/misses.html" in capsys.readouterr().out

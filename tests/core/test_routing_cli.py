@@ -353,7 +353,7 @@ def test_a_page_that_cannot_be_written(run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     code, _, err = run("eval", str(DATA / "routing_cases.jsonl"), "--html", str(tmp_path / "file" / "x.html"))
     assert code == 3
-    assert "can't be written" in err
+    assert "its folder doesn't exist" in err
 
 
 # ----------------------------------------------------------------------------------------------- why-not

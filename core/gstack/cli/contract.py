@@ -91,8 +91,8 @@ def _item_line(item: ItemResult) -> str:
 def report(
     session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session's runs.")] = None,
     html: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the report to this file, as one self-contained page.")
-    ] = "",
+        str | None, typer.Option(metavar="FILE", help="Write the report to this file, as one self-contained page.")
+    ] = None,
     as_json: _JSON = False,
 ) -> None:
     """Misses by skill and item, then each missed run; runs that were still open are judged again.
@@ -101,31 +101,25 @@ def report(
     """
     from gstack.contracts.judge import Bench, installed_skills
     from gstack.contracts.report import Judge, collect, render_html
+    from gstack.report_page import check_page, write_page
 
+    if html is not None:
+        check_page(html)
     root = root_of()
     bench = Bench(root, run_env())
     found = collect(root, session=session, judge=Judge(bench, installed_skills(bench, os.getcwd())))
-    if html:
-        _write(html, render_html(found, now=time.time()))
+    if html is not None:
+        write_page(html, render_html(found, now=time.time()))
     if as_json:
         emit_json(found.as_dict())
     else:
         _print_report(found, session)
-        if html:
+        if html is not None:
             emit(f"wrote {html}")
     if found.errors:
         path, problem = found.errors[0]
         more = f" (and {len(found.errors) - 1} more)" if len(found.errors) > 1 else ""
         raise ContractState(f"{path}: {problem}{more}")
-
-
-def _write(path: str, text: str) -> None:
-    from gstack.state import write_atomic
-
-    try:
-        write_atomic(os.path.abspath(path), text.encode("utf-8"))
-    except OSError as error:
-        raise ContractState(f"{path}: it can't be written ({error.strerror})") from error
 
 
 def _print_report(found: Any, session: str | None) -> None:

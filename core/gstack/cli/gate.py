@@ -165,14 +165,18 @@ def simulate(
     """
     from gstack.gate.decision import gate_context
     from gstack.gate.simulate import simulate as replay
+    from gstack.report_page import check_page, write_page
 
+    if html == "":
+        raise _usage("--html needs the name of a file")
+    if html is not None:
+        check_page(html)
     root, now, back = root_of(), time.time(), _seconds(since)
     facts = gate_context(root, run_env(), now)
     payload = _payload(bundle)
     found = replay(root, payload, now - back, machine=facts.machine, user=facts.user)
     if html is not None:
         from gstack.gate.simulate_page import simulate_page
-        from gstack.report_page import write_page
 
         write_page(html, simulate_page(found, payload, since=now - back, now=now))
     if as_json:

@@ -58,15 +58,15 @@ def replay_command(
     same command goes on where it was.
     """
     from gstack.replay.page import replay_page
-    from gstack.replay.run import Options, check_writable, replay
-    from gstack.report_page import write_page
+    from gstack.replay.run import Options, replay
+    from gstack.report_page import check_page, write_page
 
     now = time.time()
     options = Options(host, path, cutoff(since, now), since or "", project, gate_bundle, show_prompts)
     if path == "":
         raise UsageError("--path needs the name of a file or folder")
     if html is not None:
-        check_writable(html)
+        check_page(html)
     try:
         with bar("replaying") as progress:
             report = replay(run_env(), options, progress=progress, tell=warn)

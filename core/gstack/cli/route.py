@@ -118,22 +118,26 @@ def eval_command(
 
     Example: gstack route eval cases.jsonl --routed all --html eval.html
     """
+    from gstack.report_page import check_page
+
     _check_threshold(threshold)
     listed = names(routed) if routed is not None else None
     if listed is not None and not listed:
         raise RouteUsage("--routed needs names of skills, or all")
+    if html is not None:
+        check_page(html)
     rows = evaluation.read_cases(cases)
     ctx = _setup()
     result = evaluation.evaluate(ctx, rows, threshold=threshold, routed=listed)
     if any(reason == SCORER_ERROR for _, _, reason in result.wrong):
         raise GstackError(_no_scorer(ctx))
-    if html:
+    if html is not None:
         evaluation.write_html(result, html)
     if as_json:
         emit_json(result.as_dict())
     else:
         _print_evaluation(result)
-        if html:
+        if html is not None:
             emit(f"\nwritten: {html}")
 
 

@@ -195,12 +195,11 @@ def report_command(
     from gstack.replay.followed import what_became
     from gstack.replay.followed_page import followed_page
     from gstack.replay.history import open_history
-    from gstack.replay.run import check_writable
-    from gstack.report_page import write_page
+    from gstack.report_page import check_page, write_page
 
     now = time.time()
     if html is not None:
-        check_writable(html)
+        check_page(html)
     begin = cutoff(since, now)
     with open_history(run_env(), host=host, since=begin, path=path) as opened, bar("looking at sessions") as progress:
         found = what_became(opened, progress=progress)

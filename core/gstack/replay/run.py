@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from gstack.errors import StateError
 from gstack.replay.engine import Job, stream
 from gstack.replay.files import host_jobs, path_jobs
 from gstack.replay.journal import Journal, with_journal
@@ -163,14 +162,3 @@ def _arguments(options: Options, setup: Setup, scene: Scene) -> dict[str, Any]:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def check_writable(path: str) -> None:
-    """Raise StateError when a page can't be written to ``path``: better before a long replay than after it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path):
-        raise StateError(f"{path}: it is a folder, not the file to write the page to")
-    if not os.path.isdir(folder):
-        raise StateError(f"{path}: its folder doesn't exist")
-    if not os.access(folder, os.W_OK):
-        raise StateError(f"{path}: its folder can't be written")

@@ -4,10 +4,12 @@ A page extends ``page.html.j2`` and is put together from the parts in ``parts.ht
 filter (:mod:`~gstack.report_page.tables`), charts (:mod:`~gstack.report_page.charts`) drawn as SVG beforehand.
 """
 
+import os
+import stat
 from datetime import datetime, timezone
 from typing import Any
 
-from gstack.errors import StateError
+from gstack.errors import StateError, UsageError
 from gstack.state import write_atomic
 
 
@@ -24,11 +26,51 @@ def render(package: str, template: str, **context: Any) -> str:
 
 
 def write_page(path: str, text: str) -> None:
-    """Write a page that a person named. Raises StateError."""
+    """Write a page that a person named, as a whole; where a link leads stays a link. Raises StateError, UsageError."""
+    target, mode = _page(path)
     try:
-        write_atomic(path, text.encode("utf-8", "backslashreplace"), mode=0o644)
+        write_atomic(target, text.encode("utf-8", "backslashreplace"), mode=mode)
     except OSError as error:
         raise StateError(f"{path}: it can't be written ({error.strerror})") from error
+
+
+def check_page(path: str) -> None:
+    """Raise what :func:`write_page` would: better before a long look at sessions than after it."""
+    _page(path)
+
+
+def _page(path: str) -> tuple[str, int]:
+    """Where a page goes, links resolved, and the mode that its file gets: that of the file there is."""
+    if not path:
+        raise UsageError("--html needs the name of a file")
+    try:
+        target = os.path.realpath(path)
+        folder = os.path.dirname(target)
+        if os.path.lexists(target):
+            found = os.stat(target).st_mode
+            if stat.S_ISDIR(found):
+                raise StateError(f"{path}: it is a folder, not the file to write the page to")
+            if not stat.S_ISREG(found):
+                raise StateError(f"{path}: it is no regular file, so no page is written to it")
+            if not os.access(target, os.W_OK):
+                raise StateError(f"{path}: it is read-only")
+            mode = stat.S_IMODE(found)
+        else:
+            mode = _new_mode()
+    except (OSError, ValueError) as error:
+        raise StateError(f"{path!r}: it can't be written ({getattr(error, 'strerror', None) or error})") from error
+    if not os.path.isdir(folder):
+        raise StateError(f"{path}: its folder doesn't exist")
+    if not os.access(folder, os.W_OK):
+        raise StateError(f"{path}: its folder can't be written")
+    return target, mode
+
+
+def _new_mode() -> int:
+    """The mode of a new document, as the person's umask has it."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o644 & ~umask
 
 
 def day(seconds: float) -> str:
