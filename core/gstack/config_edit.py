@@ -30,6 +30,10 @@ def readable(root: str) -> Config:
 
 def canonical(key: str, value: str) -> str:
     """``value`` as it is stored. Raises UsageError when the key's type refuses it."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(f"the value of {key} must be UTF-8 text") from None
     problem = problem_with(key, value)
     if problem:
         raise UsageError(f"{value!r} can't be the value of {key}: {problem}")

@@ -20,11 +20,14 @@ from gstack.snapshot import load_plan
 class Checkup:
     """What the checks share: environment, state folder, host, switches."""
 
-    def __init__(self, root: str, env: Mapping[str, str], host: Any, project: str | None = None) -> None:
+    def __init__(
+        self, root: str, env: Mapping[str, str], host: Any, project: str | None = None, cwd: str | None = None
+    ) -> None:
         self.root = root
         self.env = dict(env)
         self.host = host
         self.project = project
+        self.cwd = project or cwd or os.getcwd()
         self.config = read_config(root)
         self.switches: dict[str, Switch] = {name: switch(name, env, self.config) for name in SWITCHES}
 
@@ -129,7 +132,7 @@ def skills(checkup: Checkup) -> list[Finding]:
     from gstack.inventory import load_skills
     from gstack.trust import trusted_overlay
 
-    cwd = checkup.project or os.getcwd()
+    cwd = checkup.cwd
     overlay, _ = trusted_overlay(checkup.root, cwd)
     found = load_skills(checkup.host, checkup.env, cwd, state_root=checkup.root, trusted_overlay=overlay)
     where = ", ".join(root.path for root in found.roots)

@@ -149,7 +149,7 @@ def try_live(checkup: Checkup) -> Report:
         detail = f"the adapter of {host.title} offers no payloads to try its hooks with"
         report.findings.append(Finding("info", "live", detail))
         return report
-    cwd = checkup.project or os.getcwd()
+    cwd = checkup.cwd
     try:
         with Stage(checkup, cwd) as stage:
             scene = Scene(host, stage.root, stage.env, cwd)

@@ -4,6 +4,7 @@
 ``--debug`` adds the traceback.
 """
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ _BARE_FLAGS = ("--skill-routing", "--skill-contracts", "--gate")
 
 #: Groups whose wrong usage has a code word, or an exit code, of its own.
 _USAGE: dict[str, type[GstackError]] = {"route": RouteUsage, "contract": ContractUsage, "gate": StateError}
+
+#: The modules that write to standard output; an error of the system that is raised there is about that.
+_WRITERS = ("gstack.cli", "gstack.cli.common", "rich.console")
 
 
 def build_app() -> Any:
@@ -37,20 +41,34 @@ def main(arguments: Sequence[str] | None = None, *, name: str = "gstack") -> int
         args.remove("--debug")
     _utf8_streams()
     try:
-        return _run(args, name)
+        code = _run(args, name)
+        sys.stdout.flush()
+        return code
     except GstackError as error:
         return _report(error, debug)
     except KeyboardInterrupt:
         sys.stderr.write("\ngstack: interrupted\n")
         return 130
     except BrokenPipeError:
-        # the reader went away (`gstack … | head`); nothing is left to say, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+        return _reader_gone()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich and click have noticed it first
+            return _reader_gone()
+        raise
     except Exception as error:
         if debug:
             raise
         return _report(_unexpected(error), debug)
+
+
+def _reader_gone() -> int:
+    """The reader went away (``gstack … | head``): nothing is left to say, not even at exit."""
+    _drop_output()
+    return 0
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run(args: list[str], name: str) -> int:
@@ -63,7 +81,7 @@ def _run(args: list[str], name: str) -> int:
     except usage_error as error:
         known = _USAGE.get(args[0] if args else "", UsageError)
         said = " ".join(error.format_message().split()).rstrip(".")
-        made = known(said, hint=f"see {_command_path(error, name)} --help")
+        made = known(said, hint=f"see {_command_path(error, name, args)} --help")
         if known is StateError:
             made.code = UsageError.code
         raise made from error
@@ -76,10 +94,20 @@ def _run(args: list[str], name: str) -> int:
     return done if isinstance(done, int) else 0
 
 
-def _command_path(error: Any, name: str) -> str:
+def _command_path(error: Any, name: str, args: list[str]) -> str:
     """The command that was used wrongly, as a person types it."""
-    path: str = error.ctx.command_path if error.ctx is not None else name
-    return path
+    if error.ctx is not None:
+        path: str = error.ctx.command_path
+        return path
+    from typer.main import get_command
+
+    words, command = [name], get_command(build_app())
+    for word in args:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 def _normalise(args: list[str]) -> list[str]:
@@ -95,19 +123,42 @@ def _report(error: GstackError, debug: bool) -> int:
 
         traceback.print_exception(error)
     hint = f" ({error.hint})" if error.hint else ""
-    sys.stderr.write(f"{error.code}: {error.message}{hint}\n")
+    with contextlib.suppress(OSError):  # where nobody can be told, the exit code still says it
+        sys.stderr.write(f"{error.code}: {error.message}{hint}\n")
     return error.exit_code
 
 
 def _unexpected(error: Exception) -> GstackError:
     if isinstance(error, OSError):
-        where = error.filename or "a file"
-        return StateError(f"{where}: {error.strerror or type(error).__name__}")
+        why = error.strerror or type(error).__name__
+        return StateError(f"{error.filename}: {why}") if error.filename else _nameless(error, why)
     what = " ".join(str(error).split())[:300]
     return GstackError(f"unexpected {type(error).__name__}: {what}", hint="run again with --debug and report it")
 
 
+def _nameless(error: OSError, why: str) -> StateError:
+    """What an error of the system that names no file is about: the output, the working folder, or some file."""
+    from gstack.cli.common import here
+
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is not None and place.tb_frame.f_globals.get("__name__") in _WRITERS:
+        _drop_output()
+        return StateError(f"standard output: {why}")
+    try:
+        here()
+    except StateError as gone:
+        return gone
+    return StateError(f"a file: {why}")
+
+
 def _utf8_streams() -> None:
+    """UTF-8 whatever the locale says; a stream that was closed at the start (``>&-``) leads nowhere."""
+    # in this order: each takes the lowest free descriptor, its own, so that no file gets it later
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the process's life
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
+from gstack.errors import StateError
 from gstack.state import state_root
 
 #: Columns of what isn't a terminal, where ``COLUMNS`` says nothing else.
@@ -34,6 +35,14 @@ def run_env() -> dict[str, str]:
 def root_of(env: dict[str, str] | None = None) -> str:
     """The state folder of this run."""
     return state_root(run_env() if env is None else env)
+
+
+def here() -> str:
+    """The working folder. Raises StateError when somebody deleted it."""
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise StateError("the working folder is gone: cd to another one") from error
 
 
 def _plain_asked() -> bool:

@@ -1,6 +1,5 @@
 """``gstack contract``: check a transcript, report misses, waive an item, lint declarations (contracts C8)."""
 
-import os
 import time
 from typing import Annotated, Any
 
@@ -8,9 +7,9 @@ import typer
 from rich.markup import escape
 
 from gstack.api import CANNOT_TELL
-from gstack.cli.common import Group, console, counted, emit, emit_json, root_of, run_env, table
+from gstack.cli.common import Group, console, counted, emit, emit_json, here, root_of, run_env, table
 from gstack.contracts.check import ItemResult
-from gstack.errors import ContractState, ContractUsage, NoContract
+from gstack.errors import ContractState, ContractUsage, NoContract, StateError
 from gstack.values.tools import skill_name
 
 app = typer.Typer(
@@ -45,9 +44,9 @@ def check(
         raise ContractUsage("check needs --transcript PATH and --skill NAME", hint="see gstack contract check --help")
     bench = Bench(root_of(), run_env())
     declared = (
-        declared_in_file(name, skill_file, bench) if skill_file else installed_skills(bench, os.getcwd()).declared(name)
+        declared_in_file(name, skill_file, bench) if skill_file else installed_skills(bench, here()).declared(name)
     )
-    done = check_transcript(transcript, declared, bench, cwd=os.getcwd())
+    done = check_transcript(transcript, declared, bench, cwd=here())
     line = done.block_text(bench) if done.outcome.missing else None
     unclear = done.outcome.unclear
     code, exit_code = (ContractState.code, 3) if unclear else ("SKILL_CONTRACT_UNMET", 1) if line else (_MET, 0)
@@ -107,7 +106,7 @@ def report(
         check_page(html)
     root = root_of()
     bench = Bench(root, run_env())
-    found = collect(root, session=session, judge=Judge(bench, installed_skills(bench, os.getcwd())))
+    found = collect(root, session=session, judge=Judge(bench, installed_skills(bench, _here_or(root))))
     if html is not None:
         write_page(html, render_html(found, now=time.time()))
     if as_json:
@@ -120,6 +119,14 @@ def report(
         path, problem = found.errors[0]
         more = f" (and {len(found.errors) - 1} more)" if len(found.errors) > 1 else ""
         raise ContractState(f"{path}: {problem}{more}")
+
+
+def _here_or(instead: str) -> str:
+    """The working folder; ``instead`` where it is gone: reading records needs none."""
+    try:
+        return here()
+    except StateError:
+        return instead
 
 
 def _print_report(found: Any, session: str | None) -> None:
@@ -170,7 +177,7 @@ def _known_item(item: str, skill: str | None) -> None:
     from gstack.contracts.judge import Bench, installed_skills
 
     bench = Bench(root_of(), run_env())
-    book = installed_skills(bench, os.getcwd())
+    book = installed_skills(bench, here())
     if skill:
         known = [one.id for one in book.declared(skill).contract.items]
         where = f"the contract of {skill}"

@@ -1,6 +1,5 @@
 """``gstack doctor``."""
 
-import os
 from collections import Counter
 from typing import Annotated
 
@@ -9,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gstack.api import Finding
-from gstack.cli.common import console, emit, emit_json, root_of, run_env
+from gstack.cli.common import console, emit, emit_json, here, root_of, run_env
 from gstack.doctor import Checkup, diagnose
 from gstack.setup import find_host
 
@@ -35,7 +34,8 @@ def doctor(
     Example: gstack doctor --live
     """
     root, env = root_of(), run_env()
-    checkup = Checkup(root, env, find_host(root, env, host), os.getcwd() if project else None)
+    cwd = here()
+    checkup = Checkup(root, env, find_host(root, env, host), cwd if project else None, cwd)
     findings = diagnose(checkup)
     report = None
     if live:

@@ -1,7 +1,6 @@
 """``gstack gate``: one decision for a person or CI, the hook on standard input, and what policy authors need (gate
 G3, G7)."""
 
-import os
 import re
 import sys
 import time
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gstack.cli.common import console, emit, emit_json, root_of, run_env, table, warn
+from gstack.cli.common import console, emit, emit_json, here, root_of, run_env, table, warn
 from gstack.errors import CheckFailed, StateError, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def gate(
 
     if not normal(skill or ""):
         raise _usage(f"--skill {skill!r} names nothing")
-    report = ask(run_env(), os.getcwd(), skill or "", explain=explain or as_json)
+    report = ask(run_env(), here(), skill or "", explain=explain or as_json)
     if not report.ctx.plan.objects("gstack.gate_resolvers"):
         warn("warning: no gate resolver works here, so nothing was checked (see gstack plugins list)")
     if require_bundle:
@@ -224,7 +223,7 @@ def allow(
     seconds = _seconds(span)
     if seconds > LONGEST:
         raise _usage(f"--for {span}: an override lasts at most {int(LONGEST // 86400)} days")
-    full, until = let_through(run_env(), os.getcwd(), name, seconds=seconds, reason=" ".join(reason.split()))
+    full, until = let_through(run_env(), here(), name, seconds=seconds, reason=" ".join(reason.split()))
     emit(f"{full} is allowed on this machine until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
     warn("Uses go ahead with a warning." + (" Your organisation is told." if takes_events(root_of()) else ""))
 

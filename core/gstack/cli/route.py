@@ -1,6 +1,5 @@
 """``gstack route``: the dry run ``--explain``, and the sub-commands beside it (spec, routing R5, R8, R9)."""
 
-import os
 import sys
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from gstack.cli import route_history
-from gstack.cli.common import console, emit, emit_json, run_env, table, warn
+from gstack.cli.common import console, emit, emit_json, here, run_env, table, warn
 from gstack.config import KEYS, SWITCHES, names, setting
 from gstack.errors import GstackError, RouteUsage
 from gstack.hook import HookContext
@@ -164,7 +163,7 @@ def why_not_command(
 
 def _setup() -> HookContext:
     """The routing of this folder; parts of ``route_equivalents`` that say nothing are named on standard error."""
-    ctx = routing_setup(run_env(), os.getcwd())
+    ctx = routing_setup(run_env(), here())
     scorer: Any = ctx.plan.get("gstack.trigger_scorers", setting("route_scorer", ctx.env, ctx.config))
     configure = getattr(scorer, "configure", None)
     if configure is not None:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from gstack.cli.common import emit, emit_json, root_of, run_env, warn
+from gstack.cli.common import emit, emit_json, here, root_of, run_env, warn
 from gstack.config import SWITCHES
+from gstack.errors import UsageError
 from gstack.setup import Flags, Outcome, run_setup, run_uninstall
 
 _DRY = Annotated[bool, typer.Option("--dry-run", help="Print what would change in the settings file; write nothing.")]
@@ -79,7 +80,7 @@ def _asked(name: str, value: str | None, negated: bool) -> str | None:
 
 
 def _here(project: bool) -> str | None:
-    return os.getcwd() if project else None
+    return here() if project else None
 
 
 def _print(outcome: Outcome, dry_run: bool, quiet: bool) -> None:
@@ -122,6 +123,10 @@ def trust(
     from gstack.trust import trust as trust_folder
 
     root = root_of()
+    if not folder:
+        raise UsageError("trust needs a folder", hint="gstack trust . is the one you are in")
+    if not show and not os.path.isabs(folder):
+        folder = os.path.join(here(), folder)
     if show:
         _list_trusted(still_trusted(root), as_json)
     elif remove:
