@@ -398,6 +398,28 @@ def test_sign_signs_what_it_is_given(at_desk: Path, capsys: pytest.CaptureFixtur
     assert PUBLIC.signed(found["payload"].encode(), base64.b64decode(found["signature"]))
 
 
+def test_sign_and_rotate_never_write_over_what_they_read(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (at_desk / "payload.json").write_text("{}")
+    (at_desk / "public.pem").write_text(PUBLIC.pem)
+    (at_desk / "link").hardlink_to(at_desk / "private.pem")
+    sign = ("sign", "payload.json", "--key", "private.pem")
+    rotate = ("rotate", "--old-key", "other.pem", "--new-key", "public.pem", "--org", "acme")
+    targets = [(sign, "payload.json"), (sign, "private.pem"), (sign, "link"), (rotate, "other.pem")]
+    for command, out in [*targets, (rotate, "public.pem")]:
+        before = (at_desk / out).read_bytes()
+        code, _, err = run(capsys, *command, "--out", out, "--force")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "name another one" in err
+        assert (at_desk / out).read_bytes() == before
+    for command in (sign, rotate):
+        (at_desk / "notes.txt").write_text("mine")
+        code, _, err = run(capsys, *command, "--out", "notes.txt")
+        assert (code, err.count("\n")) == (3, 1)
+        assert (at_desk / "notes.txt").read_text() == "mine"
+        assert run(capsys, *command, "--out", "notes.txt", "--force")[0] == 0
+        assert run(capsys, *command, "--out", "notes.txt")[0] == 0  # its own kind may be written again
+
+
 def test_verify_holds_a_bundle_against_a_key(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (at_desk / "good").write_bytes(envelope(payload()))
     (at_desk / "public.pem").write_text(PUBLIC.pem)

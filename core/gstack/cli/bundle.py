@@ -21,6 +21,7 @@ _ROTATION = Annotated[
     list[str] | None,
     typer.Option("--rotation", metavar="FILE", help="A statement by which an old key hands over; may be repeated."),
 ]
+_REPLACE = Annotated[bool, typer.Option("--force", help="Replace a file at --out that is something else.")]
 
 
 @app.command()
@@ -45,6 +46,7 @@ def sign(
     key: _KEY,
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="Where the envelope goes.")],
     rotation: _ROTATION = None,
+    force: _REPLACE = False,
 ) -> None:
     """Sign a payload as it is; nothing about it is checked (build does that).
 
@@ -52,7 +54,8 @@ def sign(
     """
     from gstack.gate.publish import read_rotation, sign_file
 
-    used = sign_file(payload, key, out, [read_rotation(path) for path in rotation or ()])
+    read = rotation or []
+    used = sign_file(payload, key, out, [read_rotation(path) for path in read], inputs=read, force=force)
     emit(f"wrote {out}, signed by key {used.id}")
 
 
@@ -110,6 +113,7 @@ def rotate(
     new_key: Annotated[str, typer.Option("--new-key", metavar="FILE", help="The new public key.")],
     org: Annotated[str, typer.Option("--org", metavar="NAME", help="The organisation.")],
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="Where the statement goes.")],
+    force: _REPLACE = False,
 ) -> None:
     """Let an old key hand over to a new one, so that machines needn't log in again.
 
@@ -117,7 +121,7 @@ def rotate(
     """
     from gstack.gate.publish import rotate as hand_over
 
-    old, new = hand_over(old_key, new_key, org, out, now=time.time())
+    old, new = hand_over(old_key, new_key, org, out, now=time.time(), force=force)
     emit(f"wrote {out}: key {old} hands over to key {new}")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gstack.errors import BundleError, CheckFailed, StateError
+from gstack.errors import BundleError, CheckFailed, StateError, UsageError
 from gstack.gate.authoring import Draft, read_draft
 from gstack.gate.digest import skill_files
 from gstack.gate.lint import lint
@@ -236,9 +236,21 @@ def read_private(path: str) -> Ed25519PrivateKey:
         raise BundleError(f"{path}: {error.message}") from None
 
 
-def sign_file(payload_path: str, key_path: str, out: str, rotations: Sequence[Mapping[str, Any]] = ()) -> Key:
-    """Sign the text of a file as it is and write the envelope. Raises StateError, BundleError."""
+def sign_file(
+    payload_path: str,
+    key_path: str,
+    out: str,
+    rotations: Sequence[Mapping[str, Any]] = (),
+    *,
+    inputs: Sequence[str] = (),
+    force: bool = False,
+) -> Key:
+    """Sign the text of a file as it is and write the envelope; ``inputs`` are files that were read besides.
+
+    Raises StateError, BundleError, and UsageError or StateError where ``out`` may not be replaced.
+    """
     private = read_private(key_path)
+    _check_out(out, (payload_path, key_path, *inputs), "payload", force=force)
     try:
         text = read_bytes(payload_path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -247,12 +259,35 @@ def sign_file(payload_path: str, key_path: str, out: str, rotations: Sequence[Ma
     return key_of(private)
 
 
-def rotate(old_key: str, new_key: str, org: str, out: str, *, now: float) -> tuple[str, str]:
-    """Write the statement by which one key hands over to another; gives their ids. Raises StateError, BundleError."""
+def rotate(old_key: str, new_key: str, org: str, out: str, *, now: float, force: bool = False) -> tuple[str, str]:
+    """Write the statement by which one key hands over to another; gives their ids.
+
+    Raises StateError, BundleError, and UsageError or StateError where ``out`` may not be replaced.
+    """
     old = read_private(old_key)
     new = public_key(read_bytes(new_key, limit=1 << 16))
+    _check_out(out, (old_key, new_key), "statement", force=force)
     write_new(out, _json(rotation(org, old, new, now)), force=True)
     return key_of(old).id, new.id
+
+
+def _check_out(out: str, inputs: Sequence[str], member: str, *, force: bool) -> None:
+    """Whether ``out`` may be written: never over an input, and over a file of another sort only with ``force``.
+
+    ``member`` is the text by which an earlier output is known. Raises UsageError, StateError.
+    """
+    if not os.path.lexists(out):
+        return
+    if any(os.path.exists(out) and os.path.exists(one) and os.path.samefile(out, one) for one in inputs):
+        raise UsageError(f"--out {out} is a file that the command reads: name another one")
+    if force:
+        return
+    try:
+        found = load_text(read_bytes(out), "the file") if os.path.isfile(out) else None  # a pipe would hold us up
+    except (BundleRefused, StateError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get(member), str):
+        raise StateError(f"{out} exists and is something else; name another file, or add --force to replace it")
 
 
 def read_rotation(path: str) -> dict[str, Any]:
