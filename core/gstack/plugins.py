@@ -21,6 +21,8 @@ from gstack.state import write_atomic
 
 #: What importing and asking a plug-in may take when it is looked at, in seconds.
 LOOK_LIMIT = 5.0
+#: How many sources of a plug-in that failed are watched for its repair.
+_MOST_SOURCES = 200
 
 
 class Status:
@@ -253,12 +255,42 @@ def _owners(root: str) -> dict[str, str]:
 
 
 def stamped_files(paths: Sequence[str], statuses: Sequence[Status]) -> list[str]:
-    """The files and folders whose change makes a plan stale."""
+    """The files and folders whose change makes a plan stale.
+
+    Those of a plug-in that failed are among them, missing ones too, so that its repair is seen.
+    """
     files = [path for path in dict.fromkeys(paths) if path]
+    folders = import_folders(paths)
     for status in statuses:
         files.append(os.path.join(status.found.metadata, "entry_points.txt"))
-        module = sys.modules.get(status.found.module)
-        origin = getattr(module, "__file__", None)
-        if origin and not status.found.builtin:
-            files.append(origin)
+        if status.found.builtin:
+            continue
+        files += _module_files(status, folders)
+        if status.state == "failed":
+            files += _package_files(status)
     return list(dict.fromkeys(files))
+
+
+def _module_files(status: Status, folders: Sequence[str]) -> list[str]:
+    """Where a plug-in's module was imported from, or could be."""
+    origin = getattr(sys.modules.get(status.found.module), "__file__", None)
+    files = [origin] if origin else []
+    parts = status.found.module.split(".")
+    for folder in [status.folder] if status.folder else folders:
+        for count in range(1, len(parts) + 1):
+            base = os.path.join(folder, *parts[:count])
+            files.append(os.path.join(base, "__init__.py"))
+        files.append(base + ".py")
+    return files
+
+
+def _package_files(status: Status) -> list[str]:
+    """The sources of a plug-in's package, with their folders: the fault may lie in any of them."""
+    files: list[str] = []
+    top = os.path.join(status.folder, status.found.module.split(".")[0]) if status.folder else ""
+    for place, inner, names in os.walk(top) if top else ():
+        inner[:] = sorted(name for name in inner if name != "__pycache__")
+        files += [place, *(os.path.join(place, name) for name in sorted(names) if name.endswith(".py"))]
+        if len(files) > _MOST_SOURCES:
+            break
+    return files[:_MOST_SOURCES]

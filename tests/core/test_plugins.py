@@ -1,12 +1,17 @@
 """Finding, checking and listing plug-ins: fake installations in a folder of their own."""
 
+import importlib
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from gstack import entrypoints, plugins
 from gstack.plan import OWN_DISTRIBUTION
+from gstack.snapshot import fresh
+from gstack.snapshot_build import build_plan
 
 GROUP = "gstack.contract_kinds"
 GOOD = (
@@ -135,3 +140,43 @@ def test_the_built_ins_come_in_by_entry_points() -> None:
         "policy_bundle", "claude-code",
     }  # fmt: skip
     assert [(s.found.id, s.why) for s in found if s.state != "ok"] == []
+
+
+def broken_site(site: Path, layout: str) -> tuple[Path, str]:
+    """A plug-in that can't be imported: its file that is to be mended, and the right text for it."""
+    good = GOOD.format(name="vendor.mended")
+    info = site / "mend-1.0.dist-info"
+    info.mkdir()
+    (info / "entry_points.txt").write_text(
+        f"[{GROUP}]\nvendor.mended = fake_mend{'.sub' if layout != 'file' else ''}\n"
+    )
+    if layout == "file":
+        (site / "fake_mend.py").write_text("import nowhere_really\n")
+        return site / "fake_mend.py", good
+    (site / "fake_mend").mkdir()
+    (site / "fake_mend" / "__init__.py").write_text("")
+    if layout == "missing":
+        return site / "fake_mend" / "sub.py", good
+    (site / "fake_mend" / "sub.py").write_text("from fake_mend.helper import Broken\n" + good)
+    (site / "fake_mend" / "helper.py").write_text("Broken = 1 / 0\n")
+    return site / "fake_mend" / "helper.py", "Broken = 1\n"
+
+
+@pytest.mark.parametrize("layout", ["file", "missing", "helper"])
+def test_a_plug_in_that_failed_is_used_again_once_it_is_mended(site: Path, layout: str) -> None:
+    """The stored plan is bound to what failed, so that the repair makes it stale."""
+    where, text = broken_site(site, layout)
+    old = time.time() - 3600
+    state = site / "state"
+    state.mkdir()
+    blob = build_plan(str(state), [str(site)], [])
+    assert blob["rows"] == []
+    blob["racy"] = False
+    assert fresh(blob)
+    where.write_text(text)
+    os.utime(where, (old, old))
+    assert not fresh(blob)
+    for name in [name for name in sys.modules if name.startswith("fake_mend")]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    assert [row["id"] for row in build_plan(str(state), [str(site)], [])["rows"]] == ["vendor.mended"]

@@ -268,7 +268,10 @@ def test_switching_it_off(box: Sandbox, site: FakeSite, tmp_path: Path) -> None:
     before = len(box.log("skill-gate"))
     assert "frozen" in refusal(box, "deploy")
     assert not any("resolver=acme.broken" in line for line in box.log("skill-gate")[before:])
+    plan = Path(box.root, "snapshot", "plan")
+    assert plan.exists()
     assert box.cli("plugins", "enable", "acme.broken").code == 0
+    assert not plan.exists()  # the next hook looks anew
     off = box.cli("plugins", "list", "--json", env={"GSTACK_DISABLED_PLUGINS": "acme.broken"})
     assert {row["id"]: row["state"] for row in json.loads(off.out)}["acme.broken"] == "disabled"
 

@@ -1,5 +1,6 @@
 """``gstack plugins``: what is installed, what is wrong with it, switching one off; making, checking, installing one."""
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from gstack.errors import CheckFailed, StateError
 from gstack.isolation import change_trouble
 from gstack.plan import read_trouble
 from gstack.plugins import Status, survey
+from gstack.snapshot import plan_path
 
 if TYPE_CHECKING:
     from gstack.testing.runner import CheckResult
@@ -78,6 +80,7 @@ def enable(name: _NAME) -> None:
     known = read_trouble(root)
     if name not in (*known["disabled"], *known["trouble"]):
         _known(name)
+        _forget_plan(root)
         emit(f"{name} wasn't switched off")
         return
 
@@ -102,6 +105,17 @@ def _change(root: str, change: object) -> None:
         change_trouble(root, change)  # type: ignore[arg-type]
     except OSError as error:
         raise StateError(f"{root}/plugins.json can't be written: {error.strerror}") from error
+    _forget_plan(root)
+
+
+def _forget_plan(root: str) -> None:
+    """The next hook looks at the plug-ins anew."""
+    try:
+        os.unlink(plan_path(root))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StateError(f"{plan_path(root)} can't be deleted: {error.strerror}") from error
 
 
 @app.command()
