@@ -164,6 +164,24 @@ def test_another_organisation_starts_afresh(root, server, org):
     assert len(server.events) == 1  # back at the first: its event was sent there
 
 
+@pytest.mark.parametrize("answer", [Reply(404), Reply(503), Reply(body=b"{}")])
+def test_a_working_policy_is_not_given_up_for_one_that_can_not_be_had(root, server, org, answer):
+    org.publish(server, 7)
+    connected(root, server, org)
+    append(root, {"decision": "blocked"}, now=NOW)
+    server.say("/api/audit/ingest", Reply(503))
+    other = Organisation("other")
+    server.site["/api/bundle/key"] = other.pem
+    server.say("/api/bundle/other", answer)
+    with pytest.raises((FetchError, BundleError)):
+        connected(root, server, other)
+    assert verify_installed(root).org == "acme"
+    assert read_credentials(root).org == read_trust(root).org == "acme"
+    assert queue(root).length == 1
+    logout(root)
+    assert answer.status == 200 or connected(root, server, other).version is None
+
+
 def test_a_broken_pin_can_be_replaced_by_a_login(root, server, org):
     org.publish(server)
     connected(root, server, org)

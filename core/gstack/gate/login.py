@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import httpx
 
 from gstack.errors import BundleError, GstackError
-from gstack.gate.bundle import check_successor, install_bundle, read_installed
+from gstack.gate.bundle import check_successor, install_bundle, read_installed, verify_installed
 from gstack.gate.client import Client, FetchError
 from gstack.gate.credentials import (
     Credentials,
@@ -68,11 +68,13 @@ def login(
     ``by_hand`` is a key that the person brought along; it replaces a pinned one. Raises FetchError when the
     server can't be reached or doesn't accept the key, BundleError when what it serves is refused; nothing
     is saved then. A bundle that can't be had for another reason is no error: the machine is connected and
-    not yet synced.
+    not yet synced; but a working bundle of another place is not given up for that: FetchError.
     """
     check_folder(root)
     with Client(credentials, deadline=DEADLINE, transport=transport) as client, syncing(root):
         data, problem = _first_bundle(client, credentials.org)
+        if data is None:
+            _keep_working(root, credentials, problem)
         trust = _trust_for(root, credentials, client, by_hand, now(), data)
         _save(root, credentials, trust, replace=by_hand is not None)
         version = None
@@ -95,6 +97,20 @@ def _first_bundle(client: Client, org: str) -> tuple[bytes | None, str]:
         if error.status in (401, 403):
             raise
         return None, error.message
+
+
+def _keep_working(root: str, credentials: Credentials, problem: str) -> None:
+    """Raise FetchError where a working bundle of another organisation or address would go for nothing."""
+    if _pinned(root, credentials) is not None:
+        return
+    try:
+        here = verify_installed(root)
+    except BundleError:
+        return
+    raise FetchError(
+        f"{credentials.org} has no bundle to give ({problem}), so this machine keeps the policy of {here.org}",
+        hint="run 'gstack logout' first to give that up",
+    )
 
 
 def _trust_for(
