@@ -268,12 +268,27 @@ def test_a_server_without_the_endpoint_gets_nothing_queued_for_a_day(root, serve
     fill(root, 3)
     server.say("/api/audit/ingest", Reply(status))
     assert flush(root, 5, now=lambda: NOW).left == 0
-    assert queue(root).length == 0
+    assert (queue(root).length, queue(root).dropped) == (0, 3)
     assert not append(root, event(), now=NOW + 3600)
     assert not append(root, event(), now=NOW + 86399)
     assert append(root, event(), now=NOW + 86401)
     server.calm()
     assert flush(root, 5).sent == 1
+    assert verify(root).gaps == []
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_server_that_took_events_is_not_believed_to_have_no_endpoint(root, server, status):
+    fill(root, 1)
+    assert flush(root, 5, now=lambda: NOW).sent == 1
+    fill(root, 3)
+    server.say("/api/audit/ingest", Reply(status))
+    done = flush(root, 5, now=lambda: NOW + 60)
+    assert (done.left, done.problem) == (3, f"the server said {status}")
+    assert queue(root).dropped == 0
+    assert append(root, event(), now=NOW + 61)
+    server.calm()
+    assert flush(root, 5).sent == 4
     assert verify(root).gaps == []
 
 

@@ -6,8 +6,8 @@ it as ``json.dumps(event, sort_keys=True)``, so that whoever receives them can s
 
 The line is written under ``gate/audit.lock``, with ``gate/audit-state.json`` beside it: ``head`` (hash of
 the last event that was appended), ``sent`` (of the last one that left the spool), ``dropped`` (events lost
-to the cap), ``refused`` (events that the server called invalid), ``no_endpoint_since``, ``last_sent``
-(seconds since the epoch) and ``last_error``.
+to the cap or for want of an endpoint), ``refused`` (events that the server called invalid),
+``no_endpoint_since``, ``last_sent`` (seconds since the epoch) and ``last_error``.
 """
 
 from time import gmtime, strftime

@@ -138,7 +138,8 @@ def _flush_all(root: str, client: Client, until: float, now: Callable[[], float]
             refused += len(batch.events)
             said = f"the server refused events ({status})"
             _remove(root, batch, refused=len(batch.events), last_error=said)
-        elif status in NO_ENDPOINT:
+        elif status in NO_ENDPOINT and queue(root).last_sent is None:
+            # a place that took events before has an endpoint, whatever a proxy or a bad deployment says today
             _forget(root, now(), f"the server has no audit endpoint ({status})")
             return Flushed(sent, refused)
         else:
@@ -214,9 +215,10 @@ def _remove(root: str, batch: _Batch, *, refused: int = 0, **noted: Any) -> None
 
 
 def _forget(root: str, now: float, problem: str) -> None:
-    """Empty the spool: there is nobody to send it to, and nothing is queued for a day."""
+    """Empty the spool: there is nobody to send it to, and nothing is queued for a day. What goes is counted."""
     with _held(root):
         state = read_state(root)
+        state["dropped"] = _number(state, "dropped") + len(_lines(_read_spool(root)))
         state |= {"sent": state.get("head", ""), "no_endpoint_since": now, "last_error": problem}
         write_state(root, state)
         if _read_spool(root):
