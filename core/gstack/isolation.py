@@ -48,12 +48,52 @@ class _Sink:
         return False
 
 
+class _Interrupts:
+    """Watches for Ctrl-C during a call, to tell it from a KeyboardInterrupt that the plug-in raises by itself.
+
+    What was to happen on Ctrl-C still happens. Outside the main thread, where nothing arrives, it watches nothing.
+    """
+
+    def __init__(self) -> None:
+        self.arrived = False
+        self._before: Any = None
+
+    def begin(self) -> None:
+        """Watch from now on."""
+        import _signal
+
+        before = _signal.getsignal(_signal.SIGINT)
+        if not callable(before):
+            return
+        try:
+            _signal.signal(_signal.SIGINT, self._arrive)
+        except ValueError:  # not the main thread
+            return
+        self._before = before
+
+    def end(self) -> None:
+        """Put back what was there."""
+        if self._before is not None:
+            import _signal
+
+            _signal.signal(_signal.SIGINT, self._before)
+
+    def _arrive(self, number: int, frame: "Any") -> None:
+        self.arrived = True
+        self._before(number, frame)
+
+
 def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: float = CALL_LIMIT) -> "Any":
-    """Call a plug-in's function within ``limit`` seconds. Raises PluginFailed whatever it does wrong."""
+    """Call a plug-in's function within ``limit`` seconds.
+
+    Raises PluginFailed whatever it does wrong, KeyboardInterrupt after Ctrl-C.
+    """
     kept, sink = sys.stdout, _Sink()
     outer, real_exit = ALARM.call, sys_os._exit
     sys.stdout = sink
     _set_exit(_no_exit)
+    interrupts = _Interrupts()
+    interrupts.begin()
     ALARM.call = monotonic() + limit
     ALARM.arm()
     try:
@@ -64,13 +104,14 @@ def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: flo
         raise PluginFailed(name, f"took longer than {limit:g} s", overran=True) from None
     except SystemExit:
         raise PluginFailed(name, "called sys.exit") from None
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
-        raise PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}") from error
+        if interrupts.arrived and isinstance(error, KeyboardInterrupt):
+            raise
+        raise PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}".rstrip(": ")) from error
     finally:
         ALARM.call = outer
         ALARM.arm()
+        interrupts.end()
         sys.stdout = kept
         _set_exit(real_exit)
     if sink.used:

@@ -1,5 +1,6 @@
 """One failure domain for each plug-in."""
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -54,6 +55,7 @@ def clean_path(monkeypatch: pytest.MonkeyPatch) -> None:
         ("__import__('time').sleep(9)", "took longer"),
         ("exec('while True: pass')", "took longer"),
         ("raise BaseException()", "raised BaseException"),
+        ("raise KeyboardInterrupt", "raised KeyboardInterrupt"),
         ("__import__('re').search('(a+)+$', 'a' * 40 + 'b')", "took longer"),
     ],
 )
@@ -117,6 +119,13 @@ def test_a_swallowed_overrun_is_repeated() -> None:
     with pytest.raises(PluginFailed, match="took longer"):
         isolated("vendor.stubborn", stubborn)
     assert time.monotonic() - started < 6
+
+
+def test_ctrl_c_during_a_call_is_no_fault_of_the_plug_in() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        isolated("vendor.slow", lambda: signal.raise_signal(signal.SIGINT))
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"disabled": 3, "trouble": []}', '{"trouble": {"a": 1}}', "{"])

@@ -20,6 +20,7 @@ FAULTS = {
     "crash": ("raise ValueError('broken')", "raised ValueError: broken"),
     "print": ("print('noise')", "printed to standard output"),
     "exit": ("raise SystemExit(2)", "called sys.exit"),
+    "interrupt": ("raise KeyboardInterrupt", "raised KeyboardInterrupt"),
     "hard exit": ("__import__('os')._exit(2)", "called sys.exit"),
 }
 #: The hook's own deadlines (2 s, 5 s for a stop) and what starting a process may take on a busy machine, in seconds.
