@@ -4,6 +4,7 @@ import base64
 import functools
 import http.server
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -323,6 +324,23 @@ def at_desk(desk: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GSTACK_STATE_ROOT", str(home / "state"))
     monkeypatch.chdir(desk)
     return desk
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_nothing_from_outside_of_a_skill_is_published(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    skill = at_desk / "skills" / "hubspot"
+    (skill / ".env").write_text("TOKEN=1")
+    (skill / "alias.sh").symlink_to("run.sh")
+    command = ("build", "policy.yaml", "--skills", "skills")
+    code, _, err = run(capsys, *command, "--preview")
+    assert code == 0
+    assert "hidden file .env" in err
+    (skill / "notes.md").symlink_to(at_desk / "private.pem")
+    for more in (("--preview",), ("--key", "private.pem", "--out", "site")):
+        code, _, err = run(capsys, *command, *more)
+        assert code == 1
+        assert f"{Path('skills', 'hubspot', 'notes.md')} is a link that leads out" in err
+    assert not (at_desk / "site").exists()
 
 
 def test_keygen_makes_a_pair_once(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

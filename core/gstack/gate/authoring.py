@@ -15,7 +15,7 @@ from typing import Any
 
 from gstack.errors import StateError
 from gstack.frontmatter import SkillSkipped, Unreadable, frontmatter, load, plain
-from gstack.gate.digest import skill_digest
+from gstack.gate.digest import skill_digest, skill_files
 from gstack.gate.policyfile import read_text
 
 #: The keys of the YAML file that go into the payload as they are, and all of its keys.
@@ -138,8 +138,20 @@ def _read_skills(folder: str, found: Mapping[str, Any], draft: Draft) -> None:
         raise StateError(f"{error.filename or folder} can't be read: {error.strerror or error}") from None
 
 
+def _look_at_files(name: str, folder: str, draft: Draft) -> None:
+    """Refuse links that would publish what lies outside of the skill, and name files that are rarely meant to be."""
+    top = os.path.realpath(folder)
+    for path in skill_files(folder):
+        real = os.path.realpath(os.path.join(folder, path))
+        if not real.startswith(os.path.join(top, "")):
+            draft.errors.append(f"{os.path.join(folder, path)} is a link that leads out of the skill's folder")
+        elif any(part.startswith(".") for part in path.split("/")):
+            draft.warnings.append(f"{name} would publish the hidden file {path}")
+
+
 def _read_skill(name: str, folder: str, draft: Draft) -> None:
     try:
+        _look_at_files(name, folder, draft)
         head = frontmatter(Path(folder, "SKILL.md").read_bytes())
         digest = skill_digest(folder)
     except OSError as error:
