@@ -62,6 +62,20 @@ class DateText(str):
     """A plain YAML date as it was written: text, but no trigger."""
 
 
+class Doubled(dict[str, Any]):
+    """A mapping in which a key stands twice, as YAML forbids: the last one counts, and ``key`` is the first such."""
+
+    key = ""
+
+
+def doubled_key(value: Any) -> str | None:
+    """The first key in ``value``, as :func:`load` gave it, that stands twice in one mapping."""
+    if isinstance(value, Doubled):
+        return value.key
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(doubled_key, below)), None)
+
+
 class Head:
     """The head of a document.
 
@@ -350,6 +364,15 @@ def _loader() -> Any:
         def date(self, node: Any) -> DateText:
             return DateText(node.value)
 
+        def mapping(self, node: Any) -> Any:
+            values = self.construct_mapping(node, deep=True)
+            if len(values) == len(node.value):
+                return values
+            made = Doubled(values)
+            names = [str(key.value) for key, _ in node.value]
+            made.key = next((name for place, name in enumerate(names) if name in names[:place]), "")
+            return made
+
     dropped = {f"tag:yaml.org,2002:{name}" for name in ("bool", "merge", "value")}
     Loader.yaml_implicit_resolvers = {
         first: [pair for pair in pairs if pair[0] not in dropped]
@@ -358,6 +381,7 @@ def _loader() -> Any:
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.number)
     Loader.add_constructor("tag:yaml.org,2002:float", Loader.number)
     Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.date)
+    Loader.add_constructor("tag:yaml.org,2002:map", Loader.mapping)
     return Loader
 
 

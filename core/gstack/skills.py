@@ -21,6 +21,7 @@ from gstack.frontmatter import (
     DateText,
     SkillSkipped,
     Unreadable,
+    doubled_key,
     frontmatter,
     load,
     plain,
@@ -168,7 +169,12 @@ def _value(key: str, value: Any, home: str, problems: dict[str, str]) -> Any:
     if value is None:
         return None
     if key == "contract":
-        return plain(value)
+        doubled = doubled_key(value)
+        if doubled is None:
+            return plain(value)
+        # one of both would be dropped silently; as text it is declared, but no valid contract
+        problems.setdefault("problem:contract", f"the key {doubled!r} stands twice in one mapping")
+        return f"the key {doubled!r} stands twice in one mapping"
     if key == "triggers":
         if isinstance(value, str) and not isinstance(value, DateText):
             value = [value]

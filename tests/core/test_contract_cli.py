@@ -517,6 +517,15 @@ HEAD = "---\nname: x\ndescription: d\n"
         ),
         (HEAD + "contract:\n  version: 1\n  items: [\n---\n", [(6, "can't be read as YAML")]),
         (HEAD + "contract: yes please\n---\n", [(4, "must be a mapping")]),
+        (HEAD + "contract:\n  version: 1\n  version: 1\n  items: []\n---\n", [(6, "'version' stands twice")]),
+        (
+            HEAD + "contract:\n  version: 1\n  items:\n    - id: a\n      id: b\n      kind: report_labels\n---\n",
+            [(8, "'id' stands twice")],
+        ),
+        (
+            HEAD + "metadata:\n  gstack-contract: |\n    version: 1\n    items: []\n    items: []\n---\n",
+            [(8, "'items' stands twice")],
+        ),
         (HEAD + "---\n", [(1, "declares no contract")]),
         ("no head at all\n", [(1, "declares no contract")]),
         (
@@ -542,6 +551,20 @@ def test_lint_of_the_file_beside_it(root: Path, tmp_path: Path, capsys: pytest.C
     (path.parent / "gstack.yaml").write_text("triggers: [a]\ncontract:\n  version: 1\n  items:\n    - id: a\n")
     code, lines = lint(path, HEAD + "---\n", capsys)
     assert (code, lines) == (5, ['/gstack.yaml:5: contract item "a": kind is missing'])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("contract:\n  version: 1\n  items: [\n", 4), ("- contract\n", 1), ("a: b: c\n", 1)]
+)
+def test_lint_says_what_keeps_the_file_beside_it_from_counting(
+    root: Path, tmp_path: Path, text: str, line: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pack" / "x" / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    (path.parent / "gstack.yaml").write_text(text)
+    code, (said,) = lint(path, HEAD + "---\n", capsys)
+    assert code == 5
+    assert said.startswith(f"/gstack.yaml:{line}: it can't be used: ")
 
 
 @given(

@@ -101,7 +101,8 @@ def _command_path(error: Any, name: str, args: list[str]) -> str:
         return path
     from typer.main import get_command
 
-    words, command = [name], get_command(build_app())
+    command: Any = get_command(build_app())
+    words = [name]
     for word in args:
         command = getattr(command, "commands", {}).get(word)
         if command is None:

@@ -1,6 +1,7 @@
 """``gstack contract lint``: what is wrong with a declared contract, and on which line (contracts C8). Cold."""
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -10,6 +11,8 @@ from gstack.contracts.schema import declared_in, find_problems, reading_note
 from gstack.skills import SkillSkipped, parse_skill
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gstack.contracts.schema import Place
 
 
@@ -48,20 +51,32 @@ def lint(path: str, bench: Bench) -> Linted:
         done.problems.append((1, f"it {error.reason}"))
         return done
     if skill.contract is None:
-        done.problems.append((1, "it declares no contract"))
+        _none_declared(done, skill.sources)
         return done
     done.file = declared_in(path, skill.sources, bench.root)
     done.shadowed = skill.sources.get("others:contract", "")
     lines = _Lines(done.file, skill.sources.get("contract", ""))
     declared: Any = skill.contract  # lines that are no YAML are given as the text that they are
     if not isinstance(declared, dict) and reading_note(skill.sources):
-        line, text = lines.broken or (lines.of(()), reading_note(skill.sources))
+        line, text = lines.broken or (lines.doubled() or lines.of(()), reading_note(skill.sources))
         done.problems.append((line, f"contract: it can't be read as YAML: {text}"))
         return done
     found = find_problems(declared, bench.kinds, kind_hint=bench.kind_hint)
     done.problems = [(lines.of(problem.place), problem.text) for problem in found]
     done.items = 0 if found else len(declared["items"])
     return done
+
+
+def _none_declared(done: Linted, sources: "Mapping[str, str]") -> None:
+    """No contract is there, or only one that stands in a ``gstack.yaml`` that can't be read."""
+    for key, text in sources.items():
+        if key.startswith("problem:gstack.yaml"):
+            done.file = os.path.join(os.path.dirname(done.path), "gstack.yaml")
+            at = re.match(r"line (\d+): ", text)
+            what = text[at.end() :] if at else text
+            done.problems.append((int(at[1]) if at else 1, f"it can't be used: {what}"))
+    if not done.problems:
+        done.problems.append((1, "it declares no contract"))
 
 
 class _Lines:
@@ -119,6 +134,11 @@ class _Lines:
         else:
             self._node = value
 
+    def doubled(self) -> int | None:
+        """The line of the first key that stands twice in one mapping."""
+        mark = _doubled(self._node)
+        return None if mark is None else self.start + mark
+
     def of(self, place: "Place") -> int:
         """The line of a part, or that of the nearest part round it."""
         line = self.start
@@ -135,6 +155,21 @@ class _Lines:
 def _is_key(line: str, key: str) -> bool:
     bare = line.rstrip()
     return any(bare == f"{name}:" or bare.startswith(f"{name}: ") for name in (key, f'"{key}"', f"'{key}'"))
+
+
+def _doubled(node: yaml.Node | None) -> int | None:
+    """Where, in lines from the start, a mapping has a key for the second time."""
+    if isinstance(node, yaml.SequenceNode):
+        return next((at for at in map(_doubled, node.value) if at is not None), None)
+    seen: set[str] = set()
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if str(key.value) in seen:
+            return int(key.start_mark.line)
+        seen.add(str(key.value))
+        below = _doubled(value)
+        if below is not None:
+            return below
+    return None
 
 
 def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
