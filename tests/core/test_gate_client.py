@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 from gate_server import SECRET, GateServer, Reply, connect, serving
 from hypothesis import given
@@ -163,6 +164,34 @@ def test_nobody_listens():
     credentials = Credentials("http://127.0.0.1:9", "acme", SECRET)
     with Client(credentials, deadline=2) as client, pytest.raises(FetchError, match="can't be reached") as caught:
         client.get("api/bundle/acme")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (httpx.RemoteProtocolError(f"illegal status line: bytearray(b'{SECRET}')"), "the answer is no HTTP"),
+        (httpx.LocalProtocolError(f"Illegal header value b'{SECRET}'"), "the answer is no HTTP"),
+        (httpx.RemoteProtocolError("Server disconnected without sending a response."), "closed the connection"),
+        (httpx.ConnectError("x" * 190 + SECRET), r"can't be reached: x+\*\*\*"),
+    ],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_no_message_of_the_library_brings_the_key_out(error, words, method):
+    def failing(request):
+        raise error
+
+    credentials = Credentials("https://policy.example", "acme", SECRET)
+    client = Client(credentials, transport=httpx.MockTransport(failing))
+    with client, pytest.raises(FetchError, match=words) as caught:
+        client.get("x") if method == "get" else client.post("x", b"{}")
+    assert SECRET[:8] not in str(caught.value) + caught.value.message
+
+
+def test_a_redirect_that_carries_the_key_is_refused_without_quoting_it(server):
+    server.say("/x", Reply(302, headers={"Location": f"https://elsewhere.example/{SECRET}"}))
+    with opened(server) as client, pytest.raises(FetchError, match="another place") as caught:
+        client.get("x")
     assert SECRET not in str(caught.value)
 
 

@@ -11,7 +11,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import url2pathname
@@ -71,6 +72,7 @@ class Client:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._base = credentials.base_url.rstrip("/") + "/"
+        self._key = credentials.key
         self._deadline = deadline
         self._clock = clock
         self._http: httpx.Client | None = None
@@ -121,6 +123,10 @@ class Client:
 
     def get(self, path: str, *, limit: int = LIMIT, relative_to: str = "") -> bytes:
         """What lies at ``path``. Raises FetchError."""
+        with self._hiding():
+            return self._get(path, limit, relative_to)
+
+    def _get(self, path: str, limit: int, relative_to: str) -> bytes:
         url = self.url(path, relative_to=relative_to)
         if self._http is None:
             return _read_local(url, self._base, limit)
@@ -143,7 +149,21 @@ class Client:
         if self._http is None:
             return 501
         until = self._clock() + (self._deadline if within is None else within)
-        return self._bounded("POST", url, LIMIT, until, body)[0]
+        with self._hiding():
+            return self._bounded("POST", url, LIMIT, until, body)[0]
+
+    @contextmanager
+    def _hiding(self) -> Iterator[None]:
+        """Take the key out of what a FetchError says: a server may send it back in whatever is quoted."""
+        try:
+            yield
+        except FetchError as error:
+            raise FetchError(self._hidden(error.message), status=error.status, hint=error.hint) from None
+
+    def _hidden(self, text: str) -> str:
+        for form in (self._key, segment(self._key)) if self._key else ():
+            text = text.replace(form, "***")
+        return text
 
     def _bounded(self, method: str, url: str, limit: int, until: float, body: bytes | None = None) -> _Answer:
         """One exchange that returns in time even when a name server or a dribbling server doesn't.
@@ -178,8 +198,13 @@ class Client:
                 return answer.status_code, answer.headers.get("location", ""), data
         except httpx.TimeoutException:
             raise FetchError(f"{_shown(url)}: the server doesn't answer in time") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, RuntimeError) as error:
-            raise FetchError(f"{_shown(url)} can't be reached: {_cause(error)}") from None
+        except httpx.ProtocolError as error:
+            # its message quotes what was sent or received
+            ended = str(error).startswith(("Server disconnected", "peer closed connection"))
+            what = "the server closed the connection too early" if ended else "the answer is no HTTP"
+            raise FetchError(f"{_shown(url)}: {what}") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, RuntimeError, ValueError) as error:
+            raise FetchError(f"{_shown(url)} can't be reached: {_cause(self._hidden(_words(error)))}") from None
 
     def _body(self, answer: httpx.Response, url: str, limit: int, until: float) -> bytes:
         packed = answer.headers.get("content-encoding", "").strip().lower()
@@ -249,9 +274,12 @@ def _said(status: int) -> str:
     return meaning.get(status, str(status))
 
 
-def _cause(error: Exception) -> str:
-    """What went wrong, in the library's words, on one line. httpx puts no header into its messages."""
-    text = str(error) or type(error).__name__
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _cause(text: str) -> str:
+    """What went wrong, in the library's words, on one line; the key is out of it already, so no part is left."""
     return "".join(char if char.isprintable() else " " for char in text)[:200]
 
 
