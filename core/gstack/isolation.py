@@ -48,6 +48,42 @@ class _Sink:
         return False
 
 
+class _Descriptor:
+    """Keeps what a plug-in writes to descriptor 1, past ``sys.stdout``, out of the answer: it goes to ``instead``.
+
+    In the hook, whose answer goes to a descriptor of its own, that changes nothing.
+    """
+
+    def __init__(self, instead: int) -> None:
+        self._kept = -1
+        _flush()
+        try:
+            self._kept = sys_os.dup(1)
+        except OSError:  # there is no standard output
+            return
+        try:
+            sys_os.dup2(instead, 1)
+        except OSError:
+            sys_os.close(1)
+
+    def restore(self) -> None:
+        """Put standard output back."""
+        if self._kept >= 0:
+            _flush()
+            sys_os.dup2(self._kept, 1)
+            sys_os.close(self._kept)
+
+
+def _flush() -> None:
+    """Bring what is buffered to where descriptor 1 leads now."""
+    for stream in (sys.stdout, sys.__stdout__):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # whoever writes next gets the same error, and reports it
+            continue
+
+
 class _Interrupts:
     """Watches for Ctrl-C during a call, to tell it from a KeyboardInterrupt that the plug-in raises by itself.
 
@@ -83,13 +119,16 @@ class _Interrupts:
         self._before(number, frame)
 
 
-def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: float = CALL_LIMIT) -> "Any":
+def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: float = CALL_LIMIT, raw: int = 2) -> "Any":
     """Call a plug-in's function within ``limit`` seconds.
+
+    What it writes to descriptor 1 itself goes to the descriptor ``raw``, standard error unless said otherwise.
 
     Raises PluginFailed whatever it does wrong, KeyboardInterrupt after Ctrl-C.
     """
     kept, sink = sys.stdout, _Sink()
     outer, real_exit = ALARM.call, sys_os._exit
+    descriptor = _Descriptor(raw)
     sys.stdout = sink
     _set_exit(_no_exit)
     interrupts = _Interrupts()
@@ -112,6 +151,7 @@ def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: flo
         ALARM.call = outer
         ALARM.arm()
         interrupts.end()
+        descriptor.restore()
         sys.stdout = kept
         _set_exit(real_exit)
     if sink.used:

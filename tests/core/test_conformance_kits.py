@@ -1,5 +1,6 @@
 """Each kit finds the faults that it is there for: a sound plug-in passes, every broken one fails the right check."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -199,6 +200,7 @@ class Resolver:
         (lambda i, c: Decision("explode", "x"), "every invocation gets a decision or none", "explode"),
         (lambda i, c: Decision("block", ""), "every invocation gets a decision or none", "reason"),
         (lambda i, c: {}["x"], "every invocation gets a decision or none", "KeyError"),
+        (lambda i, c: os.write(1, b"x") and None, "every invocation gets a decision or none", "file descriptor 1"),
         (
             lambda i, c: setattr(i, "name", "other"),
             "deciding is deterministic offline and changes nothing",

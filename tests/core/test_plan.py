@@ -1,5 +1,6 @@
 """One failure domain for each plug-in."""
 
+import os
 import signal
 import sys
 import time
@@ -126,6 +127,27 @@ def test_ctrl_c_during_a_call_is_no_fault_of_the_plug_in() -> None:
     with pytest.raises(KeyboardInterrupt):
         isolated("vendor.slow", lambda: signal.raise_signal(signal.SIGINT))
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_is_written_to_descriptor_1_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """By the system call and by a child; what the command itself says before and after stays in place."""
+    print("before")
+    isolated("vendor.raw", lambda: os.write(1, b"by call\n"))
+    isolated("vendor.raw", lambda: os.system("echo by child"), limit=5)
+    print("after")
+    out, err = capfd.readouterr()
+    assert out == "before\nafter\n"
+    assert err.split("\n")[:2] == ["by call", "by child"]
+
+
+def test_no_descriptor_is_left_open() -> None:
+    before = os.dup(0)
+    os.close(before)
+    for _ in range(3):
+        isolated("vendor.x", int)
+    after = os.dup(0)
+    os.close(after)
+    assert before == after
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"disabled": 3, "trouble": []}', '{"trouble": {"a": 1}}', "{"])

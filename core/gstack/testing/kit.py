@@ -1,8 +1,10 @@
 """What the four conformance kits share. Cold; needs no pytest, so that ``gstack plugins check`` can run them too."""
 
 import marshal
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryFile
 from typing import Any, ClassVar
 
 from gstack.isolation import CALL_LIMIT, isolated
@@ -42,10 +44,14 @@ class Conformance:
     def ask(self, function: Callable[..., Any], *args: Any, limit: float | None = None, **named: Any) -> Any:
         """Call the plug-in as the hook does: raising, printing, exiting or taking too long fails the check."""
         name = getattr(function, "__qualname__", "the plug-in")
-        try:
-            return isolated(name, lambda: function(*args, **named), limit=limit or self.limit)
-        except PluginFailed as failed:
-            raise AssertionError(f"{name} {failed.what}") from failed.__cause__
+        with TemporaryFile() as raw:
+            try:
+                said = isolated(name, lambda: function(*args, **named), limit=limit or self.limit, raw=raw.fileno())
+            except PluginFailed as failed:
+                raise AssertionError(f"{name} {failed.what}") from failed.__cause__
+            wrote = os.fstat(raw.fileno()).st_size
+        expect(not wrote, f"{name} wrote {wrote} bytes to file descriptor 1, standard output")
+        return said
 
     # ---------------------------------------------------------------------------------------------- checks
 
