@@ -1,5 +1,6 @@
 """``gstack doctor``: is everything in place, and would it work? Cold. Changes nothing."""
 
+import difflib
 import os
 import statistics
 import subprocess
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gstack.api import Finding, Skill
-from gstack.config import KEYS, SWITCHES, Switch, read_config, setting, switch, switch_word
+from gstack.config import KEYS, SWITCHES, Switch, problem_with, read_config, setting, switch
 from gstack.errors import GstackError
 from gstack.launcher import import_paths, launcher_path, launcher_text, try_launcher
 from gstack.lowlevel import POSIX, join, load_json, read_file
@@ -45,7 +46,8 @@ def diagnose(checkup: Checkup) -> list[Finding]:
             findings += check(checkup)
         except Exception as error:
             findings.append(broken(check.__name__, error))
-    return findings
+    # the host's adapter may have said the same
+    return [one for place, one in enumerate(findings) if one not in findings[:place]]
 
 
 def broken(check: str, error: Exception) -> Finding:
@@ -79,12 +81,26 @@ def configuration(checkup: Checkup) -> list[Finding]:
         fix = f"mend or delete {config.path}"
         findings.append(Finding("fail", "configuration", f"{config.path}: {config.problem}", fix))
     for key, value in config.values.items():
-        if key in SWITCHES and switch_word(value) is None:
-            detail = f"{key}: {value!r} is not on, off or observe; the default ({KEYS[key][1]}) is used"
-            findings.append(Finding("warn", "configuration", detail, f"gstack config set {key} on|off|observe"))
+        findings += _value(config.path, key, value)
     for name, found in checkup.switches.items():
         findings.append(Finding("info", name, f"{found.value} ({found.source})"))
     return findings
+
+
+def _value(path: str, key: str, value: str) -> list[Finding]:
+    """What is wrong with one line of the configuration: setup and the hooks pass over it silently."""
+    if key not in KEYS:
+        known = ", ".join(difflib.get_close_matches(key, KEYS, n=1, cutoff=0.6)) or "see gstack config list"
+        detail = f"{path}: there is no key {key!r}, so its line says nothing"
+        return [Finding("warn", "configuration", detail, f"take it out, or rename it: {known}")]
+    problem = problem_with(key, value)
+    if not value.strip() or problem is None:
+        return []
+    if key in SWITCHES:
+        detail = f"{key}: {value!r} is not on, off or observe; the default ({KEYS[key][1]}) is used"
+        return [Finding("warn", "configuration", detail, f"gstack config set {key} on|off|observe")]
+    detail = f"{key}: {value!r}: {problem}; the default ({KEYS[key][1]}) is used"
+    return [Finding("warn", "configuration", detail, f"gstack config set {key} VALUE, or gstack config unset {key}")]
 
 
 def host(checkup: Checkup) -> list[Finding]:
@@ -161,7 +177,7 @@ def _sources_of(skill: Skill) -> list[Finding]:
 
 
 def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
-    from gstack.contracts.schema import parse_contract
+    from gstack.contracts.schema import declared_in, parse_contract, reading_note
 
     plan = load_plan(checkup.root, import_paths(), checkup.env)
     kinds = {kind.name: kind for _, kind in plan.objects("gstack.contract_kinds")}
@@ -169,11 +185,14 @@ def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
     for skill in found:
         if skill.contract is None:
             continue
+        source = declared_in(skill.path, skill.sources, checkup.root)
         try:
-            parse_contract(skill.contract, kinds, source=skill.path)
+            parse_contract(skill.contract, kinds, source=source, note=reading_note(skill.sources))
             good += 1
         except GstackError as error:
-            findings.append(Finding("warn", "contract", error.message, f"gstack contract lint {skill.path}"))
+            inside = os.path.dirname(source) == os.path.dirname(skill.path)
+            fix = f"gstack contract lint {skill.path}" if inside else f"mend {source}"
+            findings.append(Finding("warn", "contract", error.message, fix))
     return [
         Finding(
             "info",

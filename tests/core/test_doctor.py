@@ -52,9 +52,9 @@ def test_before_setup_it_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_missing_launcher(box: Doctored) -> None:
     box.launcher.unlink()
-    found = of(box.findings(), "launcher")
-    assert {one.status for one in found} == {"fail"}
-    assert all(one.detail == f"{box.launcher} doesn't exist" and one.fix == "run gstack setup" for one in found)
+    (found,) = of(box.findings(), "launcher")
+    assert (found.status, found.detail) == ("fail", f"{box.launcher} doesn't exist")
+    assert found.fix == "run gstack setup"
 
 
 def test_a_launcher_for_another_python(box: Doctored) -> None:
@@ -112,12 +112,26 @@ def test_a_switch_with_a_value_that_is_none(box: Doctored) -> None:
     assert "'perhaps' is not on, off or observe" in found.detail
 
 
+def test_lines_of_the_configuration_that_say_nothing(box: Doctored) -> None:
+    lines = "skill_routing: on\nskill_contracts: on\nroute_threshold: 7\nroute_hint: loud\nrouted_skils: all\n"
+    (box.root / "config.yaml").write_text(lines)
+    found = of(box.findings(), "configuration")
+    found = [one for one in found if str(box.config) not in one.detail or one.status == "warn"]
+    assert [one.status for one in found] == ["warn"] * 3
+    assert "it must be above 0 and at most 1; the default (0.66) is used" in found[0].detail
+    assert "route_hint: 'loud': it must be one of name, step, contract" in found[1].detail
+    assert "there is no key 'routed_skils'" in found[2].detail
+    assert found[2].fix.endswith("routed_skills")
+
+
 @pytest.mark.parametrize("text", ["{", '{"hooks": {},}', "[]", '{"hooks": []}'])
 def test_broken_settings(box: Doctored, text: str) -> None:
     box.settings.write_text(text)
     findings = box.findings()
     assert any(one.status == "fail" and str(box.settings) in one.detail for one in findings)
     assert box.settings.read_text() == text
+    if text != '{"hooks": []}' and text != "[]":  # nobody knows what is registered
+        assert [one for one in worst(findings) if "hook" in one.split(":")[0]] == []
 
 
 def test_an_entry_that_somebody_changed(box: Doctored) -> None:
@@ -178,6 +192,14 @@ def test_a_contract_that_does_not_hold(box: Doctored) -> None:
     assert found.status == "warn"
     assert "report_lables" in found.detail
     assert found.fix == f"gstack contract lint {path}"
+
+
+def test_a_contract_of_the_overlay_names_that_file(box: Doctored) -> None:
+    overlay = box.root / "skills.yaml"
+    overlay.write_text("investigate:\n  contract: {version: 2, items: []}\n")
+    (found,) = of(box.findings(), "contract")
+    assert found.detail.startswith(f"{overlay}: ")
+    assert found.fix == f"mend {overlay}"
 
 
 # ------------------------------------------------------------------------------------- plug-ins, records

@@ -41,12 +41,14 @@ def diagnose(
     path = settings_path(env, project)
     start = os.path.abspath(project) if project else _here()
     findings = [*_host(env, bool(wanted)), _config(env)]
-    root, parsed = _load(path, wanted)
+    root, parsed, readable = _load(path, wanted)
     findings += parsed
     if root is not None:
         findings += _content(path, root)
-    findings += _switches(start, env)
-    findings += _entries(root, wanted, launcher)
+    switches = _switches(start, env)
+    # nobody knows what stands in a file that can't be read
+    findings += switches if readable else [one for one in switches if one.status != "ok"]
+    findings += _entries(root, wanted, launcher) if readable else []
     findings += _elsewhere(path, root, start, wanted, launcher, env)
     if wanted:
         findings.append(_launcher(launcher, path))
@@ -127,19 +129,19 @@ def _root(path: str) -> Node | None:
     return None if data is None else parse(decode(path, data))
 
 
-def _load(path: str, wanted: Sequence[Registration]) -> tuple[Node | None, list[Finding]]:
-    """The settings file and what there is to say about reading it."""
+def _load(path: str, wanted: Sequence[Registration]) -> tuple[Node | None, list[Finding], bool]:
+    """The settings file, what there is to say about reading it, and whether it is known what stands in it."""
     try:
         root = _root(path)
     except JsonError as problem:
         detail = f"{path}: {problem}. Claude Code ignores the whole file"
-        return None, [Finding("fail", "settings file", detail, "mend the file")]
+        return None, [Finding("fail", "settings file", detail, "mend the file")], False
     except SettingsError as problem:
-        return None, [Finding("fail", "settings file", problem.message, "mend the file")]
+        return None, [Finding("fail", "settings file", problem.message, "mend the file")], False
     if root is None:
         status, fix = ("fail", _AGAIN) if wanted else ("ok", "")
-        return None, [Finding(status, "settings file", f"{path} has no settings yet", fix)]
-    return root, [Finding("ok", "settings file", f"{path} parses")]
+        return None, [Finding(status, "settings file", f"{path} has no settings yet", fix)], True
+    return root, [Finding("ok", "settings file", f"{path} parses")], True
 
 
 def _content(path: str, root: Node) -> list[Finding]:
@@ -320,9 +322,8 @@ def _plugin_hooks(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 def _json(path: str) -> dict[str, Any]:
     """A JSON object, empty when there is none that can be read."""
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            value = json.load(file)
-    except (OSError, ValueError, RecursionError):
+        value = json.loads((read(path)[1] or b"{}").decode("utf-8-sig"))
+    except (SettingsError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -416,6 +416,14 @@ def test_a_list_of_plugins_that_can_not_be_read(machine, text):
     assert machine.wrong() == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_the_list_of_plugins_is_not_waited_for(machine):
+    machine.write(f"{machine.config}/plugins/installed_plugins.json", "")
+    os.unlink(f"{machine.config}/plugins/installed_plugins.json")
+    os.mkfifo(f"{machine.config}/plugins/installed_plugins.json")
+    assert machine.wrong() == []
+
+
 def test_a_command_that_runs_the_launcher_in_a_form_of_its_own(machine):
     hooks = json.loads(machine.path.read_text())["hooks"]
     mine = {"type": "command", "command": "'/old dir/bin/gstack-hook' claude-code Stop\n"}
