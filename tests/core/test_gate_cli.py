@@ -324,6 +324,30 @@ def test_require_bundle_is_about_the_bundle_and_not_the_name(root: Path, capsys:
     )  # fmt: skip
 
 
+def test_require_bundle_fails_where_the_bundle_is_not_asked(
+    synced: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = ("gate", "--skill", "acme/hubspot-crm-entry")
+    assert run(capsys, *name, "--require-bundle")[0] == 0
+    with monkeypatch.context() as patch:
+
+        def broken(*_: object) -> None:
+            raise RuntimeError("x")
+
+        patch.setattr("gstack_plugins.policy_bundle.PolicyBundle.decide", broken)
+        code, _, err = run(capsys, *name, "--require-bundle")
+        assert (code, err.count("\n")) == (3, 1)
+        assert "policy_bundle failed" in err
+    assert run(capsys, "plugins", "disable", "policy_bundle")[0] == 0
+    code, out, err = run(capsys, *name, "--require-bundle")
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert "gstack plugins list" in err
+    code, out, _ = run(capsys, *name, "--json")
+    assert code == 0
+    assert any("gstack plugins list" in text for text in json.loads(out)["notices"])
+    assert "gstack plugins list" in run(capsys, *name)[2]
+
+
 def test_what_a_bundle_holds_that_is_unknown_is_logged_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(root, payload(policies=[{"name": "Odd", "matcher_type": "mood", "action": "halt"}]))
     for _ in range(3):

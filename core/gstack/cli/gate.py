@@ -47,7 +47,9 @@ def gate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing when it is allowed.")] = False,
     as_json: _JSON = False,
     explain: Annotated[bool, typer.Option("--explain", help="List every rule that applies.")] = False,
-    require_bundle: Annotated[bool, typer.Option("--require-bundle", help="Exit 3 without a bundle (for CI).")] = False,
+    require_bundle: Annotated[
+        bool, typer.Option("--require-bundle", help="Exit 3 unless a bundle was asked (for CI).")
+    ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="Never style the output.")] = False,
 ) -> None:
     """Decide about one name, or answer a hook."""
@@ -59,16 +61,13 @@ def gate(
         _answer_hook(as_json or explain or require_bundle)
     from gstack.gate import render
     from gstack.gate.human import afterwards, ask
-    from gstack.gate.index import load
     from gstack.gate.names import normal
 
     if not normal(skill or ""):
         raise _usage(f"--skill {skill!r} names nothing")
     report = ask(run_env(), here(), skill or "", explain=explain or as_json)
-    if not report.ctx.plan.objects("gstack.gate_resolvers"):
-        warn("warning: no gate resolver works here, so nothing was checked (see gstack plugins list)")
     if require_bundle:
-        load(report.ctx.root)  # raises BundleError without a usable one
+        report.need_bundle()
     if as_json:
         emit_json(render.as_dict(report))
         code = render.exit_code(report)

@@ -10,7 +10,7 @@ from gstack.errors import BundleError, CheckFailed, GstackError, StateError, Usa
 from gstack.gate.decision import Outcome, gate_context
 from gstack.gate.freshness import connected
 from gstack.gate.hook import LOG, judge, known, log_line
-from gstack.gate.index import BundleMissing, opened, store_missing
+from gstack.gate.index import BundleMissing, load, opened, store_missing
 from gstack.gate.overrides import LONGEST, add_override
 from gstack.gate.texts import exception_page
 from gstack.hook import HookContext
@@ -21,6 +21,9 @@ from gstack.state import state_root
 
 #: What the audit calls the command line, where it names the agent for a hook.
 HARNESS = "cli"
+
+#: The built-in resolver that asks the bundle.
+BUNDLE_RESOLVER = "policy_bundle"
 
 #: How long sending may take after the answer, in seconds (gate G6).
 SEND_BUDGET = 1.5
@@ -40,6 +43,27 @@ class Report:
     def bundle_missing(self) -> bool:
         """Whether there is no bundle on this machine."""
         return isinstance(self.outcome.bundle_error, BundleMissing)
+
+    @property
+    def unasked(self) -> str:
+        """Why the bundle had no say in this, though one may be here; empty when it was asked or failed (which
+        ``outcome.failures`` tells)."""
+        working = [plugin for plugin, _ in self.ctx.plan.objects("gstack.gate_resolvers")]
+        if not working:
+            return "no gate resolver works here, so nothing was checked (see gstack plugins list)"
+        if BUNDLE_RESOLVER not in working:
+            return (
+                f"the gate resolver {BUNDLE_RESOLVER} doesn't work here: no bundle was asked (see gstack plugins list)"
+            )
+        return ""
+
+    def need_bundle(self) -> None:
+        """Raise BundleError unless a usable bundle is here and was asked."""
+        load(self.ctx.root)
+        failed = [what for plugin, what in self.outcome.failures if plugin == BUNDLE_RESOLVER]
+        problem = self.unasked or (f"the gate resolver {BUNDLE_RESOLVER} failed ({failed[0]})" if failed else "")
+        if problem:
+            raise BundleError(f"the policy bundle wasn't asked: {problem}")
 
     def exception_page(self) -> str:
         """Where to ask for an exception; empty where there is no page."""

@@ -59,6 +59,7 @@ def notices(report: Report) -> list[str]:
     """What is wrong around the decision: no bundle, a folder that others can write, resolvers that were left out."""
     outcome = report.outcome
     found = [bundle_notice(report.ctx.root, outcome)]
+    found.append(f"gstack: {report.unasked}" if report.unasked else "")
     found.append(f"gstack: {sentence(outcome.notice)}" if outcome.notice else "")
     found += [f"gstack: the gate resolver {name} was left out: {what}" for name, what in outcome.failures]
     return [text for text in found if text]
