@@ -8,7 +8,7 @@ from time import monotonic, time
 
 from gstack.errors import GstackError
 from gstack.lowlevel import dump_json, join, sys_os
-from gstack.plan import ALARM, Deadline, PluginFailed, one_line, read_trouble, trouble_path
+from gstack.plan import ALARM, Deadline, PluginFailed, read_trouble, trouble_path, what_went_wrong
 from gstack.state import Lock, write_atomic
 
 TYPE_CHECKING = False
@@ -146,7 +146,7 @@ def isolated(name: str, function: "Callable[..., Any]", *args: "Any", limit: flo
     except BaseException as error:
         if interrupts.arrived and isinstance(error, KeyboardInterrupt):
             raise
-        raise PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}".rstrip(": ")) from error
+        raise PluginFailed(name, what_went_wrong(error)) from error
     finally:
         ALARM.call = outer
         ALARM.arm()

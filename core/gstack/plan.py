@@ -36,6 +36,14 @@ class PluginFailed(Exception):
         self.overran = overran
 
 
+class Unsound(Exception):
+    """A plug-in's answer isn't what its sort has to give; ``what`` says how."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
 class Deadline(BaseException):
     """The hook's own time is up."""
 
@@ -124,7 +132,7 @@ class Plan:
                 return function(*args)
             except Exception as error:
                 name = row["id"] if row else type(owner).__name__
-                raise self.note(PluginFailed(name, f"raised {type(error).__name__}: {one_line(error)}")) from error
+                raise self.note(PluginFailed(name, what_went_wrong(error))) from error
         from gstack.isolation import isolated
 
         try:
@@ -157,7 +165,7 @@ class Plan:
                 self.note(failed)
                 found = []
             except Exception as error:
-                self.note(PluginFailed(row["id"], f"raised {type(error).__name__}: {one_line(error)}"))
+                self.note(PluginFailed(row["id"], what_went_wrong(error)))
                 found = []
             self._objects[key] = found
             for one in found:
@@ -171,6 +179,13 @@ class Plan:
         self.failures.append(failed)
         note_trouble(self.root, failed)
         return failed
+
+
+def what_went_wrong(error: BaseException) -> str:
+    """A few words on what a plug-in's call ended with."""
+    if isinstance(error, Unsound):
+        return error.what
+    return f"raised {type(error).__name__}: {one_line(error)}".rstrip(": ")
 
 
 def one_line(error: BaseException) -> str:

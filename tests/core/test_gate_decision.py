@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from gstack.api import ACTIONS, Decision, GateContext, Invocation
 from gstack.errors import BundleError
+from gstack.gate.answers import LONGEST as LONGEST_TEXT
 from gstack.gate.decision import combine, decide, gate_context
 from gstack.gate.freshness import judge
 from gstack.gate.overrides import LONGEST, add_override, override_text, overrides_path, read_overrides
+from gstack.plan import Plan, read_trouble
 
 STALE = judge(NOW, NOW - 30 * 3600, None, connected=False)
 HALTED = judge(NOW, NOW - 30 * 3600, None, connected=False, action="block")
@@ -194,6 +196,40 @@ def test_what_a_resolver_leaves_out_is_filled_in_and_its_object_stays_as_it_was(
     assert (found.skill_name, found.rule, found.resolver) == ("acme/x", "resolver:vendor.0", "vendor.0")
     assert found.rules == (("block", "resolver:vendor.0", "no"),)
     assert said == Decision("block", "no")
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        ("block", "gave str, not a Decision"),
+        (Decision("explode"), "gave a Decision whose action is 'explode'; it is one of allow, warn, block"),
+        (Decision("block", 7), "gave a Decision whose reason is int, not a text"),  # type: ignore[arg-type]
+        (Decision("warn", policy_name=["x"]), "gave a Decision whose policy_name is list, not a text"),  # type: ignore[arg-type]
+        (Decision("warn", rules=[("explode", "a", "b")]), "gave a Decision whose action is 'explode'"),
+        (Decision("warn", rules=["ab"]), "gave a Decision with a rule that isn't"),  # type: ignore[list-item]
+    ],
+)
+def test_an_unsound_answer_is_left_out_and_noted_as_its_plug_ins_trouble(bad: Any, what: str, tmp_path: Path) -> None:
+    rows = [{"id": "vendor.0", "group": "g", "builtin": False}]
+    plan, resolver = Plan(str(tmp_path), rows), Says("r0", bad)
+    plan._owner[id(resolver)] = rows[0]
+    resolvers = [("vendor.0", resolver), ("vendor.1", Says("r1", Decision("warn", "careful")))]
+    outcome = decide(resolvers, Invocation("x"), GateContext("/nowhere", NOW), plan.call)
+    assert outcome.decision is not None
+    assert outcome.decision.resolver == "vendor.1"
+    assert outcome.failures[0][1].startswith(what)
+    assert read_trouble(str(tmp_path))["trouble"]["vendor.0"]["what"].startswith(what)
+
+
+def test_an_outside_resolvers_texts_become_one_printable_line_each() -> None:
+    text = "one\ntwo\x1b[31m \u202e" + "x" * 600
+    said = Decision("block", text, policy_name=text, replacement=text, rules=[("block", text, text)])
+    found = ask(said).decision
+    for one in (found.reason, found.policy_name, found.replacement, *found.rules[0][1:]):
+        assert one.startswith("one two?[31m ?xxx")
+        assert one.isprintable()
+        assert len(one) <= LONGEST_TEXT
+    assert said.reason == text
 
 
 def test_explain_lists_the_rules_of_every_resolver() -> None:

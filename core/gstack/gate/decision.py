@@ -328,16 +328,14 @@ def _ask_all(
     decisions = []
     for plugin, resolver in resolvers:
         try:
-            said = call(resolver, _ask, resolver, invocation, context)
+            said = call(resolver, _ask, resolver, invocation, context, "." in plugin)
         except Exception as failed:
             outcome.failures.append((plugin, getattr(failed, "what", None) or type(failed).__name__))
             continue
-        if isinstance(said, Decision) and said.action in ACTIONS:
+        if isinstance(said, Decision):
             decisions.append(_complete(said, plugin, invocation))
-        elif isinstance(said, Exception):
-            outcome.bundle_error = said  # type: ignore[assignment]
         elif said is not None:
-            outcome.failures.append((plugin, "gave something else than a Decision"))
+            outcome.bundle_error = said
     return decisions
 
 
@@ -363,14 +361,22 @@ def _complete(said: Decision, plugin: str, invocation: "Invocation") -> Decision
     )
 
 
-def _ask(resolver: "Any", invocation: "Invocation", context: GateContext) -> object:
-    """What a resolver says; an unusable bundle comes back as a value, since it is no fault of the plug-in."""
+def _ask(resolver: "Any", invocation: "Invocation", context: GateContext, outside: bool) -> object:
+    """What a resolver says; an unusable bundle comes back as a value, since it is no fault of the plug-in.
+
+    Raises Unsound for what is neither a Decision nor None. The texts of an ``outside`` one are made fit to be shown.
+    """
     from gstack.errors import BundleError
 
     try:
-        return resolver.decide(invocation, context)
+        said = resolver.decide(invocation, context)
     except BundleError as error:
         return error
+    if said is None or (not outside and isinstance(said, Decision)):
+        return said
+    from gstack.gate.answers import sound
+
+    return sound(said)
 
 
 def _read_state(context: GateContext, outcome: Outcome) -> None:
