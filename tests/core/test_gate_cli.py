@@ -277,6 +277,31 @@ def test_allow_lets_through_what_may_be_overridden_and_says_so(root: Path, capsy
     assert events[1]["policy_id"] == "p-freeze"
 
 
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("{}", "Your organisation is told"),
+        ("full", "not be recorded: the server takes no events, or"),
+        ("dir", "not be"),
+    ],
+)
+def test_allow_says_whether_it_could_be_recorded(
+    root: Path, capsys: pytest.CaptureFixture[str], state: str, words: str
+) -> None:
+    install(root, payload(policies=[FREEZE]))
+    credentials = {"base_url": "https://127.0.0.1:1", "org": "acme", "key": "k"}
+    (root / "gate" / "credentials.json").write_text(json.dumps(credentials))
+    spool = root / "gate" / "audit-spool.jsonl"
+    if state == "dir":
+        spool.mkdir()
+    elif state == "full":
+        spool.write_text('{"event_id": "x"}\n' * 60_000)
+    code, _, err = run(capsys, "gate", "allow", "hubspot-crm-entry", "--reason", "hotfix")
+    assert code == 0
+    assert words in err
+    assert ("is told" in err) == (state == "{}")
+
+
 def test_allow_refuses_what_may_not_be_overridden(synced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "gate", "allow", "wipe-disk", "--reason", "x")
     assert (code, out) == (1, "")

@@ -222,9 +222,11 @@ def allow(
     seconds = _seconds(span)
     if seconds > LONGEST:
         raise _usage(f"--for {span}: an override lasts at most {int(LONGEST // 86400)} days")
-    full, until = let_through(run_env(), here(), name, seconds=seconds, reason=" ".join(reason.split()))
+    why = " ".join(reason.split())
+    full, until, untold = let_through(run_env(), here(), name, seconds=seconds, reason=why)
     emit(f"{full} is allowed on this machine until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
-    warn("Uses go ahead with a warning." + (" Your organisation is told." if takes_events(root_of()) else ""))
+    told = " Your organisation is told." if takes_events(root_of()) else ""
+    warn("Uses go ahead with a warning." + (f" It could not be recorded: {untold}." if untold else told))
 
 
 def _seconds(text: str) -> float:

@@ -121,20 +121,23 @@ def afterwards(report: Report) -> None:
         log(ctx.root, LOG, None, f"error after-answer what={type(error).__name__}")
 
 
-def _send(root: str, event: dict[str, Any], now: float) -> None:
+def _send(root: str, event: dict[str, Any], now: float) -> bool:
+    """Record an event and send what waits; False when the event wasn't recorded. Raises OSError."""
     if not connected(root):
-        return
+        return False
     from gstack.gate.audit import append
     from gstack.gate.spool import flush
 
-    append(root, event, now=now)
+    recorded = append(root, event, now=now)
     flush(root, SEND_BUDGET)
+    return recorded
 
 
-def allow(env: Mapping[str, str], cwd: str, name: str, *, seconds: float, reason: str) -> tuple[str, float]:
+def allow(env: Mapping[str, str], cwd: str, name: str, *, seconds: float, reason: str) -> tuple[str, float, str]:
     """Let ``name`` through on this machine for a while, where the policy that blocks it may be overridden; audited.
 
-    Gives the full name and the end, in seconds since the epoch. Raises CheckFailed when nothing blocks it or the
+    Gives the full name, the end in seconds since the epoch, and why the organisation isn't told (empty: it is, or
+    this machine reports to none). Raises CheckFailed when nothing blocks it or the
     policy can't be overridden, BundleError without a usable bundle, StateError when it can't be written.
     """
     report = ask(env, cwd, name)
@@ -154,12 +157,12 @@ def allow(env: Mapping[str, str], cwd: str, name: str, *, seconds: float, reason
     except OSError as error:
         raise StateError(f"the override can't be written: {error.strerror or error}") from None
     log(ctx.root, LOG, None, f"override name={decision.skill_name} for={int(until - ctx.now)}s rule={decision.rule}")
-    _audit_override(report, reason, seconds, context.machine)
-    return decision.skill_name, until
+    return decision.skill_name, until, _audit_override(report, reason, seconds, context.machine)
 
 
-def _audit_override(report: Report, reason: str, seconds: float, machine: str) -> None:
-    from gstack.gate.audit import decision_event
+def _audit_override(report: Report, reason: str, seconds: float, machine: str) -> str:
+    """Record the override; why it could not be, empty when it was or nobody takes events."""
+    from gstack.gate.audit import decision_event, takes_events
 
     ctx, decision = report.ctx, report.outcome.decision
     assert decision is not None
@@ -167,6 +170,9 @@ def _audit_override(report: Report, reason: str, seconds: float, machine: str) -
     event["decision"] = "allowed"
     event["reason"] = f"overridden on this machine for {int(seconds // 60)} minutes: {reason}"
     try:
-        _send(ctx.root, event, ctx.now)
+        if _send(ctx.root, event, ctx.now) or not takes_events(ctx.root):
+            return ""
+        return "the server takes no events, or the queue is full (see gstack audit show)"
     except OSError as error:
         log(ctx.root, LOG, None, f"error audit what={type(error).__name__}")
+        return error.strerror or str(error)
