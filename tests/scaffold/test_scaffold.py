@@ -94,6 +94,8 @@ def test_what_is_written_is_python_whatever_the_name(here: Path) -> None:
         (("kind", ""), "no plug-in's name"),
         (("kind", "acme." + "x" * 99), "no plug-in's name"),
         (("kind", "gstack.mine"), "gstack's own"),
+        (("kind", "acme.true"), "a word of Python's own"),
+        (("scorer", "acme.none"), "a word of Python's own"),
         (("plugin", "acme.x"), "no sort of plug-in"),
     ],
 )

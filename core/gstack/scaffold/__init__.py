@@ -4,6 +4,7 @@ The templates are working plug-ins: those for a kind and a host are the text of 
 Making one's own means replacing their names, so that what is written passes its tests at once.
 """
 
+import keyword
 import os
 import re
 from collections.abc import Iterator
@@ -69,6 +70,11 @@ class Project:
         self.dist = self.module.replace("_", "-")
         words = re.split(r"[._]", rest)
         self.type = "".join(word.capitalize() for word in words)
+        if keyword.iskeyword(self.type):
+            raise UsageError(
+                f"{name!r} would name its class {self.type}, which is a word of Python's own",
+                hint=f"such as {name}_{sort}",
+            )
         if hasattr(api, self.type):  # the module imports that one
             self.type += sort.capitalize()
         self.part = "-".join(words)
