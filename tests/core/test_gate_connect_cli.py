@@ -88,6 +88,33 @@ def test_login_with_the_key_from_standard_input(run, server, org, root, monkeypa
     assert read_credentials(root).key == SECRET
 
 
+@pytest.mark.parametrize("way", ["logout", "login", "plugins"])
+def test_a_locked_gate_is_left_by_force_only_and_its_organisation_is_told(run, server, org, root, monkeypatch, way):
+    org.publish(server, gate_lock=True)
+    monkeypatch.setenv("GSTACK_KEY", SECRET)
+    assert run("login", "--url", server.url, "--org", "acme")[0] == 0
+    assert run("config", "set", "gate", "on")[0] == 0
+    assert run("login", "--url", server.url, "--org", "acme")[0] == 0  # leaves nothing
+    Organisation("other", org.private).publish(server)
+    command = {
+        "logout": ("logout",),
+        "login": ("login", "--url", server.url, "--org", "other"),
+        "plugins": ("plugins", "disable", "policy_bundle"),
+    }[way]
+    monkeypatch.setattr("gstack.gate.lock.maybe_send", lambda *_: None)
+    code, out, err = run(*command)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "acme locks the gate" in err
+    assert "--force" in err
+    assert read_credentials(root).org == "acme"
+    assert server.events == []
+    assert run(*command, "--force")[0] == 0
+    if way == "plugins":
+        assert run("audit", "flush")[0] == 0
+    assert [one["decision"] for one in server.events] == ["gate_off"]
+    assert way in server.events[0]["reason"]
+
+
 def test_login_with_the_key_from_the_environment(run, connected, root):
     assert read_credentials(root).key == SECRET
 

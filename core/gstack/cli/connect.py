@@ -36,6 +36,10 @@ QuietFlag = Annotated[bool, typer.Option("--quiet", help="Print nothing when all
 ForceFlag = Annotated[bool, typer.Option("--force", help="Replace what was edited here or isn't from a pull.")]
 HostOption = Annotated[str, typer.Option("--host", metavar="HOST", help="The host whose skills folder is meant.")]
 
+_FORCE = Annotated[
+    bool, typer.Option("--force", help="Also where the organisation that is left locks the gate; it is told.")
+]
+
 audit = typer.Typer(cls=Group, help="The queue of audit events on this machine. Example: gstack audit show")
 
 
@@ -71,6 +75,7 @@ def login(
             "--public-key", metavar="FILE", help="Trust this PEM file instead of the key that the server shows."
         ),
     ] = "",
+    force: _FORCE = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Connect this machine to an organisation's policy, pin its key, and sync.
@@ -82,7 +87,7 @@ def login(
 
     root = root_of()
     by_hand = read_key(public_key) if public_key else None
-    done = connect(root, _wanted(root, url, org, key, no_key), by_hand=by_hand)
+    done = connect(root, _wanted(root, url, org, key, no_key), by_hand=by_hand, force=force)
     if as_json:
         emit_json(vars(done))
     else:
@@ -132,6 +137,7 @@ def logout(
     keep_bundle: Annotated[
         bool, typer.Option("--keep-bundle", help="Go on gating with the bundle that is here.")
     ] = False,
+    force: _FORCE = False,
 ) -> None:
     """Forget the credentials, and unless told otherwise the bundle and the pinned key.
 
@@ -139,7 +145,7 @@ def logout(
     """
     from gstack.gate.login import logout as leave
 
-    done = leave(root_of(), keep_bundle=keep_bundle)
+    done = leave(root_of(), keep_bundle=keep_bundle, force=force)
     emit("this machine wasn't connected" if done.org is None else f"disconnected from {done.org}")
     if done.kept:
         emit("the bundle is kept: the gate goes on with it, and nothing refreshes it")

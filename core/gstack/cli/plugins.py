@@ -61,10 +61,18 @@ def _state(status: Status) -> str:
 
 
 @app.command()
-def disable(name: _NAME) -> None:
+def disable(
+    name: _NAME,
+    force: Annotated[bool, typer.Option("--force", help="Also where it ends a locked gate; that is audited.")] = False,
+) -> None:
     """Switch a plug-in off. Example: gstack plugins disable vendor.file_exists"""
+    from gstack.gate.human import BUNDLE_RESOLVER
+    from gstack.gate.lock import leave_gate
+
     root = root_of()
     _known(name)
+    if name == BUNDLE_RESOLVER and name not in read_trouble(root)["disabled"]:
+        leave_gate(root, "off", run_env(), force=force, how="plugins disable")
 
     def change(data: dict[str, list[str]]) -> None:
         data["disabled"] = sorted({*data["disabled"], name})

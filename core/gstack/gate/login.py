@@ -8,7 +8,7 @@ shows; only ``--public-key`` or a rotation statement that the old key signed cha
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import httpx
@@ -24,6 +24,7 @@ from gstack.gate.credentials import (
     read_credentials,
     write_credentials,
 )
+from gstack.gate.lock import may_leave, report_left
 from gstack.gate.signing import Key, public_key
 from gstack.gate.spool import belongs_to, flush, queue
 from gstack.gate.sync import (
@@ -60,6 +61,8 @@ def login(
     credentials: Credentials,
     *,
     by_hand: Key | None = None,
+    force: bool = False,
+    env: Mapping[str, str] = os.environ,
     now: Callable[[], float] = time.time,
     transport: httpx.BaseTransport | None = None,
 ) -> Connected:
@@ -69,13 +72,18 @@ def login(
     server can't be reached or doesn't accept the key, BundleError when what it serves is refused; nothing
     is saved then. A bundle that can't be had for another reason is no error: the machine is connected and
     not yet synced; but a working bundle of another place is not given up for that: FetchError.
+    Raises CheckFailed where that place locks the gate (``env`` says whether it is on), unless ``force``.
     """
     check_folder(root)
+    leaves = _pinned(root, credentials) is None and may_leave(root, "off", env, force=force)
     with Client(credentials, deadline=DEADLINE, transport=transport) as client, syncing(root):
         data, problem = _first_bundle(client, credentials.org)
         if data is None:
             _keep_working(root, credentials, problem)
         trust = _trust_for(root, credentials, client, by_hand, now(), data)
+        if leaves:  # told to whom it concerns, before the queue belongs to the next one
+            report_left(root, "another place", "login")
+            flush(root, FLUSH_BUDGET, now=now, transport=transport)
         _save(root, credentials, trust, replace=by_hand is not None)
         version = None
         if data is None:
@@ -177,6 +185,8 @@ def logout(
     root: str,
     *,
     keep_bundle: bool = False,
+    force: bool = False,
+    env: Mapping[str, str] = os.environ,
     now: Callable[[], float] = time.time,
     transport: httpx.BaseTransport | None = None,
 ) -> LoggedOut:
@@ -184,9 +194,12 @@ def logout(
     key too.
 
     Events that couldn't be sent stay for the next login to the same place. Never raises for the network.
+    Raises CheckFailed where the bundle that would go locks the gate (``env`` says whether it is on), unless ``force``.
     """
     if not os.path.isdir(gate_folder(root)):
         return LoggedOut(None, False, 0)
+    if not keep_bundle and may_leave(root, "off", env, force=force):
+        report_left(root, "off", "logout")
     try:
         credentials = read_credentials(root)
     except GstackError:
