@@ -123,6 +123,25 @@ def test_setup_says_that_only_the_settings_file_stays_as_it_is(run: Run, home: P
     assert run("setup", "--dry-run")[1] == f"nothing to change in {settings}\n"
 
 
+def test_setup_warns_where_no_hook_would_run(run: Run, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"disableAllHooks": true}')
+    warning = f"warning: disableAllHooks in {settings}: no hook runs (take disableAllHooks out)"
+    assert run("setup", "--skill-routing", "--dry-run")[2].splitlines().count(warning) == 1
+    assert run("setup", "--skill-routing", "--quiet")[2].splitlines().count(warning) == 1
+    assert warning not in run("setup", "--no-skill-routing")[2]
+
+
+def test_names_of_folders_do_not_steer_the_terminal(run: Run, home: Path) -> None:
+    folder = home / ".claude" / "skills" / "a\x1b[2Jb"
+    (folder / "SKILL.md").mkdir(parents=True)
+    for arguments in (("contract", "lint", str(folder)), ("doctor",)):
+        out = run(*arguments)[1]
+        assert "\x1b" not in out
+        assert "a\\x1b[2Jb" in out.replace("\n", "").replace(" ", "")
+
+
 def test_uninstall_says_when_there_was_nothing(run: Run, home: Path) -> None:
     assert run("uninstall") == (0, f"no hook of gstack is in {home / '.claude' / 'settings.json'}\n", "")
     run("setup", "--skill-routing")

@@ -80,6 +80,13 @@ def emit(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def visible(text: str) -> str:
+    """``text`` with control characters escaped: the name of a folder must not steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join([char if char.isprintable() else char.encode("unicode_escape").decode() for char in text])
+
+
 def warn(text: str) -> None:
     """One line on standard error."""
     sys.stderr.write(text + "\n")

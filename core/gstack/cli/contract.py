@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from gstack.api import CANNOT_TELL
-from gstack.cli.common import Group, console, counted, emit, emit_json, here, root_of, run_env, table
+from gstack.cli.common import Group, console, counted, emit, emit_json, here, root_of, run_env, table, visible
 from gstack.contracts.check import ItemResult
 from gstack.errors import ContractState, ContractUsage, NoContract, StateError
 from gstack.values.tools import skill_name
@@ -209,10 +209,10 @@ def lint(
     else:
         for one in done:
             for line, text in one.problems:
-                emit(f"{one.file}:{line}: {text}")
+                emit(visible(f"{one.file}:{line}: {text}"))
             if not one.problems:
                 note = f"; ignored: {one.shadowed}" if one.shadowed else ""
-                emit(f"{one.file}: ok ({one.items} item{'' if one.items == 1 else 's'}{note})")
+                emit(visible(f"{one.file}: ok ({one.items} item{'' if one.items == 1 else 's'}{note})"))
     bad = [one for one in done if one.problems]
     if bad:
         raise NoContract(f"{len(bad)} of {len(done)} files have no valid contract")

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gstack.api import Finding
-from gstack.cli.common import console, emit, emit_json, here, root_of, run_env
+from gstack.cli.common import console, emit, emit_json, here, root_of, run_env, visible
 from gstack.doctor import Checkup, diagnose
 from gstack.setup import find_host
 
@@ -69,8 +69,10 @@ def _print(findings: list[Finding]) -> None:
     out.add_column(no_wrap=False, overflow="fold", min_width=10, max_width=24)
     out.add_column(overflow="fold")
     for finding in findings:
-        detail = finding.detail + (f"\n-> {finding.fix}" if finding.fix and finding.status in ("warn", "fail") else "")
-        out.add_row(_MARKS[finding.status], escape(finding.check), escape(detail))
+        detail = visible(finding.detail)
+        if finding.fix and finding.status in ("warn", "fail"):
+            detail += f"\n-> {visible(finding.fix)}"
+        out.add_row(_MARKS[finding.status], escape(visible(finding.check)), escape(detail))
     console().print(out)
     counts = Counter(finding.status for finding in findings)
     emit(f"{counts['fail']} wrong, {counts['warn']} to look at")

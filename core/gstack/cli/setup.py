@@ -1,14 +1,14 @@
 """``gstack setup``, ``gstack uninstall``, ``gstack trust``."""
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gstack.cli.common import emit, emit_json, here, root_of, run_env, warn
 from gstack.config import SWITCHES
 from gstack.errors import UsageError
-from gstack.setup import Flags, Outcome, run_setup, run_uninstall
+from gstack.setup import Flags, Outcome, find_host, run_setup, run_uninstall
 
 _DRY = Annotated[bool, typer.Option("--dry-run", help="Print what would change in the settings file; write nothing.")]
 _QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
@@ -63,6 +63,7 @@ def setup(
         leave_gate(root, switch_word(switches["gate"]) or "on", env, force=force, how="setup")
     flags = Flags(switches, no_team=no_team, project=_here(project), dry_run=dry_run, host=host)
     outcome = run_setup(root, env, flags)
+    outcome.warnings += _muted(outcome, find_host(root, env, host), env, flags.project)
     _print(outcome, dry_run, quiet)
     if quiet or dry_run:
         return
@@ -71,6 +72,14 @@ def setup(
         emit(f"{name}: {found.value} ({found.source})")
     if not outcome.changed:
         emit(f"nothing to change in {outcome.path}")
+
+
+def _muted(outcome: Outcome, host: Any, env: dict[str, str], project: str | None) -> list[str]:
+    """What keeps every hook from running although it is registered, where the host's adapter can tell."""
+    ask = getattr(host, "hooks_off", None)
+    if ask is None or all(found.value == "off" for found in outcome.switches.values()):
+        return []
+    return [f"{finding.detail} ({finding.fix})" for finding in ask(env, project)]
 
 
 def _asked(name: str, value: str | None, negated: bool) -> str | None:

@@ -162,6 +162,12 @@ class ClaudeCode:
 
         return diagnose(wanted, launcher, env, project)
 
+    def hooks_off(self, env: "Mapping[str, str]", project: "str | None") -> "list[Finding]":
+        """What in Claude Code's settings keeps every hook from running; ``gstack setup`` warns of it."""
+        from gstack_hosts.claude_code.settings import hooks_off
+
+        return hooks_off(env, project)
+
     # what `gstack doctor --live` asks for (gstack.protocols.TriedHost)
 
     @property

@@ -12,11 +12,12 @@ from gstack.api import Registration
 from gstack.jsonfile import Change
 from gstack_hosts.claude_code import ClaudeCode, hook_entries
 from gstack_hosts.claude_code.paths import settings_path
-from gstack_hosts.claude_code.settings_check import diagnose, project_findings
+from gstack_hosts.claude_code.settings_check import diagnose, hooks_off, project_findings
 
 __all__ = [
     "apply_settings",
     "diagnose",
+    "hooks_off",
     "plan_settings",
     "project_findings",
     "registrations",

@@ -57,6 +57,12 @@ def diagnose(
     return findings
 
 
+def hooks_off(env: Mapping[str, str], project: str | None = None) -> list[Finding]:
+    """The settings that keep every hook of ours from running, whatever is registered; empty when none does."""
+    start = os.path.abspath(project) if project else _here()
+    return [one for one in _switches(start, env) if one.status != "ok"]
+
+
 def project_findings(project: str, launcher: str) -> list[Finding]:
     """What a person must know who registers in a project's settings instead of their own."""
     where = f"{settings_path({}, project)}"
