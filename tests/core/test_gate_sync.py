@@ -418,6 +418,20 @@ def test_status_says_it_all(root, server, org):
     json.dumps(found)
 
 
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"payload": "{}", "signature": "AAAA"}'])
+def test_a_corrupt_bundle_is_named_with_what_mends_it(root, server, org, data):
+    org.publish(server)
+    connected(root, server, org)
+    path = Path(bundle_path(root))
+    path.write_bytes(data)
+    with pytest.raises(BundleRefused) as caught:
+        verify_installed(root)
+    assert str(path) in caught.value.message
+    assert "gstack sync" in caught.value.message
+    sync(root, **at(NOW))
+    assert verify_installed(root).version == 1
+
+
 def test_status_of_a_tampered_bundle_names_the_problem(root, server, org):
     org.publish(server)
     connected(root, server, org)

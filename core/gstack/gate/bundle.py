@@ -166,12 +166,16 @@ def verify_installed(root: str) -> Bundle:
         raise BundleError(
             "no key is trusted on this machine, so the policy bundle can't be verified: run 'gstack login'"
         )
-    bundle = open_bundle(data, trust.key, trust.org)
+    try:
+        bundle = open_bundle(data, trust.key, trust.org)
+    except BundleRefused as refused:
+        raise BundleRefused(refused.cause, f"{refused.message} ({path}: 'gstack sync' fetches it anew)") from None
     last = read_installed(root)
     if last is not None and last.org == bundle.org and bundle.version < last.version:
         raise BundleRefused(
             "rollback",
-            f"the installed bundle is version {bundle.version}, but version {last.version} was installed here",
+            f"the installed bundle is version {bundle.version}, but version {last.version} was installed here ({path}: "
+            "'gstack sync' fetches it anew)",
         )
     return bundle
 
