@@ -13,7 +13,7 @@ from gstack.report_page import write_page
 
 def test_a_link_stays_a_link_and_the_file_keeps_its_mode(tmp_path: Path) -> None:
     target = tmp_path / "real.html"
-    target.write_text("old")
+    target.write_text("<!DOCTYPE html>\nold")
     target.chmod(0o640)
     link = tmp_path / "link.html"
     link.symlink_to(target)
@@ -30,6 +30,18 @@ def test_a_new_page_has_the_mode_of_a_document(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "new.html").stat().st_mode) == 0o640
+
+
+def test_only_a_page_is_replaced(tmp_path: Path) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text('{"type": "user"}\n')
+    with pytest.raises(StateError, match="no HTML page"):
+        write_page(str(transcript), "<!doctype html>")
+    assert transcript.read_text() == '{"type": "user"}\n'
+    for before in ("", "\n<!doctype html>\nold"):
+        (tmp_path / "page.html").write_text(before)
+        write_page(str(tmp_path / "page.html"), "<!doctype html>new")
+        assert (tmp_path / "page.html").read_text() == "<!doctype html>new"
 
 
 def test_what_is_no_file_is_refused_and_stays(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def _page(path: str) -> tuple[str, int]:
                 raise StateError(f"{path}: it is no regular file, so no page is written to it")
             if not os.access(target, os.W_OK):
                 raise StateError(f"{path}: it is read-only")
+            _check_replaceable(target, path)
             mode = stat.S_IMODE(found)
         else:
             mode = _new_mode()
@@ -64,6 +65,14 @@ def _page(path: str) -> tuple[str, int]:
     if not os.access(folder, os.W_OK):
         raise StateError(f"{path}: its folder can't be written")
     return target, mode
+
+
+def _check_replaceable(target: str, path: str) -> None:
+    """Raise StateError for a file with content that is no page: a transcript, say, that was named by mistake."""
+    with open(target, "rb") as file:
+        begins = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if begins and not begins.startswith(b"<!doctype html"):
+        raise StateError(f"{path}: it is there and no HTML page, so it isn't replaced; name another file")
 
 
 def _new_mode() -> int:
