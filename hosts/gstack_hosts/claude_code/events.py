@@ -69,6 +69,8 @@ class Decoder:
         before = len(self.events)
         take(self, record)
         self._end(before)
+        if self._uid and kind in _ALWAYS:
+            self._records.add(self._uid)
 
     # The next three are for main-thread records of which only what is given was decoded. They do what ``add`` does for
     # them, at a third of its cost.
@@ -81,6 +83,7 @@ class Decoder:
             if not isinstance(block, dict):
                 return
         self.shaped = True
+        self._records.add(uid)
         self._uid, self._place, self._ts, self._agent = uid, place, epoch(stamp), None
         before = len(self.events)
         for block in blocks:
@@ -99,7 +102,10 @@ class Decoder:
     def take_result(self, uid: str, stamp: str, place: int, ref: str, content: object, value: object) -> None:
         """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed."""
         self.shaped = True
-        if uid in self._records or ref in self._results:
+        if uid in self._records:
+            return
+        self._records.add(uid)
+        if ref in self._results:
             return
         self._results.add(ref)
         call = self._calls.get(ref)
@@ -124,6 +130,7 @@ class Decoder:
         if self._begin(uid, stamp, place):
             before = len(self.events)
             self.shaped = True
+            self._records.add(uid)
             for block in blocks:
                 self._result(_NO_RECORD, block, value if len(blocks) == 1 else None)
             self._end(before)
@@ -138,11 +145,11 @@ class Decoder:
         return True
 
     def _end(self, before: int) -> None:
-        """Remember the record, if it told something: others may share an id, and their times don't matter."""
         if len(self.events) > before:
             self._remember()
 
     def _remember(self) -> None:
+        """Note the time of a record that told something; it isn't to be told again."""
         if self._uid:
             self._records.add(self._uid)
         ts = self._ts
@@ -415,6 +422,9 @@ class Decoder:
 
 #: Stands for a record that has nothing beside its results.
 _NO_RECORD: "Record" = {}
+
+#: Records that are known again by their id even if they told nothing; of others not all are looked at.
+_ALWAYS = ("assistant", "user", "system")
 
 _TAKE = {
     "assistant": Decoder._assistant,

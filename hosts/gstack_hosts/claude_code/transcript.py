@@ -292,12 +292,20 @@ class _Search:
 
     def _run_of(self, decoder: Decoder, start: int) -> "list[Event] | None":
         """The run among a decoder's events, unless something from before ``start`` may have been copied into it."""
-        if start > 0 and (decoder.unsure or decoder.first is None or self._stands_before(start, decoder.suspects)):
+        events = decoder.finished()
+        run = since_load(events, self.skills)
+        if start == 0 or not run:
+            return run
+        since = run[0].ts
+        if since is None or decoder.unsure:
             return None
-        return since_load(decoder.finished(), self.skills)
+        line = [event for event in events[: -len(run)] if event.ordinal == run[0].ordinal]
+        older = [event.uid for event in line + run if event.ts is not None and event.ts < since]
+        return None if self._stands_before(start, [*decoder.suspects, *older]) else run
 
     def _stands_before(self, start: int, ids: "list[str]") -> bool:
         """Whether one of ``ids`` may stand before ``start``."""
+        ids = list(dict.fromkeys(ids))
         if not ids:
             return False
         if len(ids) * start > _SEARCH or not all(map(_is_plain, ids)):

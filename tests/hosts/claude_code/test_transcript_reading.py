@@ -273,8 +273,8 @@ class Writer:
             self.session.result(self.rng.choice(refs), "again")
 
     def glue(self) -> None:
-        """A lost newline."""
-        if self.lines:
+        """A lost newline after a record (behind other text, no record is found again)."""
+        if self.lines and self.lines[-1].startswith(b'{"parentUuid"'):
             self.lines[-1] = self.lines[-1].rstrip(b"\n")
 
     def breaks(self) -> None:
