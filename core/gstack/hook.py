@@ -12,7 +12,7 @@ from time import monotonic, time
 from gstack.api import ALLOW, COMMAND_TYPED, PROMPT_SUBMITTED, TOOL_PROPOSED, TURN_ENDING
 from gstack.config import read_config, switch
 from gstack.logs import log
-from gstack.lowlevel import CHUNK, environ, is_file, join, load_json, scan_json, sys_os, write_all
+from gstack.lowlevel import CHUNK, environ, is_file, join, scan_json, sys_os, write_all
 from gstack.plan import ALARM, Deadline
 from gstack.sessions import update_session
 from gstack.snapshot import load_index, load_plan
@@ -218,8 +218,10 @@ class _Run:
 
         try:
             store(path)
-        except (OSError, SyntaxError, ValueError):
-            return  # a read-only state folder, or gstack is just being replaced: the next hook imports as usual
+        except (OSError, SyntaxError, ValueError, Deadline):
+            # out of time on a busy machine, a read-only state folder, or gstack is just being replaced: the answer was
+            # given, and the next hook imports as usual
+            return
 
     def failed(self, error: BaseException) -> None:
         """One log line for a failure, if it can be written. Never raises."""
@@ -287,6 +289,3 @@ def console() -> None:
         run_from_cli(sys.argv[1:], environ())
     except BaseException:
         sys_os._exit(0)
-
-
-__all__ = ["FEATURES", "HookContext", "load_json", "main", "read_payload", "run_from_cli"]

@@ -6,7 +6,7 @@ the stop is allowed.
 
 from gstack.api import ALLOW, Answer, Value
 from gstack.contracts.check import WAIVED, evaluate
-from gstack.contracts.hook import MAX_BYTES, read_events
+from gstack.contracts.hook import read_events
 from gstack.contracts.records import DONE, change_run, find_run, read_record, records_dir
 from gstack.contracts.runs import (
     Names,
@@ -24,6 +24,7 @@ from gstack.contracts.status import ends_on_question, last_status
 from gstack.errors import NoContract
 from gstack.logs import log
 from gstack.sessions import read_session, safe_id, update_session
+from gstack.transcript import LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class _Stop:
     def earlier_run(self) -> "Run | None":
         """The run to judge where the load that the host found is of another skill that goes by the same bare name (a
         plugin's and a personal one)."""
-        events = self.ctx.host.read_transcript(self.event.transcript_path or "", max_bytes=MAX_BYTES)
+        events = self.ctx.host.read_transcript(self.event.transcript_path or "", max_bytes=LIMIT)
         return self.run_of(events)
 
     def remember_load(self, run: "Run") -> None:

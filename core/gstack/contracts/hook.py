@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from gstack.hook import HookContext
     from gstack.snapshot import SkillIndex
 
-#: Largest transcript that is read, in bytes (contracts C8).
-MAX_BYTES = 32 << 20
 #: How long a verdict waits for a transcript that lags, in seconds, and how often it looks (contracts C4).
 SETTLE = 0.5
 SETTLE_STEP = 0.04
@@ -105,9 +103,11 @@ def _first_events(ctx: "HookContext", index: "SkillIndex", patience: Patience) -
 
 def read_events(ctx: "HookContext", index: "SkillIndex") -> "list[Event]":
     """The events from the last load of a skill with a contract on; empty when none was loaded."""
+    from gstack.transcript import LIMIT
+
     spoken = [*index.contracts, *[label for label, name in index.labels.items() if name in index.contracts]]
     path = ctx.event.transcript_path or ""
-    events: list[Event] = ctx.host.read_run(path, skills=spoken, max_bytes=MAX_BYTES)
+    events: list[Event] = ctx.host.read_run(path, skills=spoken, max_bytes=LIMIT)
     return events
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from gstack.api import Event, Run, Skill
 from gstack.contracts.block_text import block_text, waive_command
 from gstack.contracts.check import Outcome, evaluate
-from gstack.contracts.hook import MAX_BYTES
 from gstack.contracts.runs import Names, last_run, with_final_text
 from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contract, reading_note
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
@@ -22,6 +21,7 @@ from gstack.plan import OWN_DISTRIBUTION, PluginFailed, load_object
 from gstack.plugins import Status, known_owner, survey
 from gstack.protocols import ContractKind, HostAdapter
 from gstack.skills import SkillSkipped, read_skill
+from gstack.transcript import LIMIT
 from gstack.trust import trusted_overlay
 
 #: What one item may take outside the hook, in seconds: enough for anything but an expression that runs away.
@@ -103,8 +103,8 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
         size = os.stat(path).st_size
     except OSError as error:
         raise ContractState(f"{path}: the transcript can't be read ({error.strerror})") from None
-    if size > MAX_BYTES:
-        raise ContractState(f"{path}: the transcript is over {MAX_BYTES >> 20} MiB ({size} bytes)")
+    if size > LIMIT:
+        raise ContractState(f"{path}: the transcript is over {LIMIT >> 20} MiB ({size} bytes)")
     readings: list[list[Event]] = []
     shapes: list[str] = []
     for host in hosts:
@@ -125,7 +125,7 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
 
 
 def _read(host: HostAdapter, path: str) -> list[Event]:
-    return host.read_transcript(path, max_bytes=MAX_BYTES)
+    return host.read_transcript(path, max_bytes=LIMIT)
 
 
 class Checked:

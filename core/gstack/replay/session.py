@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gstack.api import COMMAND_TYPED, PROMPT_SUBMITTED, TOOL_PROPOSED, Event, HookEvent
-from gstack.contracts.hook import MAX_BYTES
 from gstack.errors import GstackError, UnknownShape
 from gstack.gate.hook import invoked
 from gstack.gate.names import normal
@@ -26,6 +25,7 @@ from gstack.replay.scene import Context, Place, Scene, Setup
 from gstack.replay.stops import Stops
 from gstack.replay.turns import stops, what_followed
 from gstack.routing.hook import judge
+from gstack.transcript import LIMIT
 
 #: How much of a prompt is shown, in characters.
 SHOWN = 160
@@ -68,7 +68,7 @@ def read_session(scene: Scene, job: Job) -> tuple[SessionFacts, list[Event]] | F
     if setup.project is not None and not in_project(facts.cwd, setup.project):
         return FileResult(job.path, job.size, ELSEWHERE)
     try:
-        return facts, scene.host.read_transcript(job.path, max_bytes=MAX_BYTES)
+        return facts, scene.host.read_transcript(job.path, max_bytes=LIMIT)
     except UnknownShape as error:
         return FileResult(job.path, job.size, STRANGE, error.message)
     except GstackError as error:
