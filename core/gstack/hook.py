@@ -212,12 +212,15 @@ class _Run:
     def keep_code(self, path: str) -> None:
         """Store the code that this run loaded for the next one, if it took the fast road (see :mod:`gstack.boot`)."""
         boot = sys.modules.get("gstack.boot")
-        if boot is None or "gstack.snapshot_build" in sys.modules or not boot.unknown():
+        if boot is None or "gstack.snapshot_build" in sys.modules:
+            return
+        called = boot.to_store()
+        if called is None:
             return
         from gstack.bootstore import store
 
         try:
-            store(path)
+            store(path, called)
         except (OSError, SyntaxError, ValueError, Deadline):
             # out of time on a busy machine, a read-only state folder, or gstack is just being replaced: the answer was
             # given, and the next hook imports as usual

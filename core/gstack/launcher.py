@@ -19,22 +19,22 @@ from gstack.state import write_atomic
 SHEBANG_LIMIT = 120
 
 # As few words as can be: it is compiled anew by every hook. The stored code's file name says for which Python it is
-# (gstack.boot), and whoever could write it could write this launcher beside it.
+# (gstack.boot), and whoever could write it could write this launcher beside it. It ends the process; where there is
+# none, or none that fits, the text is compiled as well that does without it.
 _CODE = """\
 # Written by `gstack setup`; hosts run it as a hook. Deleting it is harmless: the agent goes on without gstack.
 try:
-    import gc, sys
-    gc.disable()
-    sys.path += {paths!r}
-    try:
-        from marshal import loads
-        from posix import open, read
-        code = loads(read(open({root!r} + "/snapshot/" + "-".join([{tag!r}, *sys.argv[1:3]]), 0), 1 << 24))
-        exec(code[0])
-    except Exception:
-        from gstack.boot import start
-        code = None
-    start(sys.argv[1:], {root!r}, {paths!r}, code)
+    import marshal, sys
+    root, paths = {root!r}, {paths!r}
+    exec(marshal.loads(open("-".join([root + {name!r}, *sys.argv[1:3]]), "rb").read()))
+except BaseException:
+    exec({without!r})
+"""
+_WITHOUT = """\
+try:
+    sys.path += paths
+    from gstack.boot import start
+    start(sys.argv[1:], root, paths)
 except BaseException:
     pass
 """
@@ -72,7 +72,8 @@ def import_paths() -> list[str]:
 def launcher_text(root: str, *, interpreter: str | None = None, paths: list[str] | None = None) -> str:
     """The launcher's text: a Python script, or a shell script where a shebang can't hold the interpreter's path."""
     interpreter = interpreter or sys.executable
-    code = _CODE.format(paths=import_paths() if paths is None else paths, root=root, tag=boot.TAG)
+    paths = import_paths() if paths is None else paths
+    code = _CODE.format(paths=paths, root=root, name="/snapshot/" + boot.TAG, without=_WITHOUT)
     shebang = f"#!{interpreter} -IS\n"
     if len(os.fsencode(shebang)) <= SHEBANG_LIMIT and not any(char.isspace() for char in interpreter):
         return shebang + code
