@@ -6,7 +6,7 @@ for the same event takes it from there. The stored code is bound to each source 
 inode) and to this Python; on any difference the ordinary import does the work, so the file can always be deleted.
 
 Most functions of those modules are not called in one run, and making them is what most of the time went into: those
-that no earlier run has called wait as bytes (:func:`_waiting`).
+that no earlier run has called wait in a second file (:func:`_waiting`).
 """
 
 import gc
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     Stamp = tuple[int, int, int, int]
-    # (name, source file, its stamp, whether it is a package, its code or its code marshalled)
+    #: Where something lies in the second file, and how long it is, in bytes.
+    Place = tuple[int, int]
+    #: A module: name, source file, its stamp, whether it is a package, its code or where that waits.
     Entry = tuple[str, str, Stamp, bool, Any]
-    # what every such hook needs, in the order in which it can be run; what only some need; the names of all modules
-    # that were loaded; the functions that were called, marshalled
-    Stored = tuple[list[Entry], list[Entry], list[str], bytes]
+    #: The second file; what every such hook needs, in the order in which it can be run; what only some need; the names
+    #: of all modules that were loaded; where, at its end, the names of the functions that were called lie.
+    Stored = tuple[str, list[Entry], list[Entry], list[str], Place]
 else:
     try:
         import posix
@@ -42,21 +44,28 @@ FETCHED = 8
 
 _known: "set[str]" = set()
 _stored: "list[Stored]" = []
+#: The descriptor of the second file: it stays open, so that a newer one may take its place meanwhile.
+_waiting_file = -1
 #: The functions that this run has fetched, as ``module:name``.
 _fetched: "list[str]" = []
 
 
-def _waiting(space: "dict[str, Any]") -> "Callable[[str, bytes], Callable[..., Any]]":
+def _fetch(start: int, size: int) -> "Any":
+    """What waits there."""
+    return loads(posix.pread(_waiting_file, size, start))
+
+
+def _waiting(space: "dict[str, Any]") -> "Callable[[str, int, int], Callable[..., Any]]":
     """What stored code calls, in the module whose globals are ``space``, in place of defining a function."""
 
-    def waiting(name: str, code: bytes) -> "Callable[..., Any]":
+    def waiting(name: str, start: int, size: int) -> "Callable[..., Any]":
         real: Any = None
 
         def stand_in(*args: "Any", **named: "Any") -> "Any":
             nonlocal real
             if real is None:
                 made: dict[str, Any] = {}
-                exec(loads(code), space, made)  # noqa: S102 - a stored function is code
+                exec(_fetch(start, size), space, made)  # noqa: S102 - a stored function is code
                 (real,) = made.values()
                 _fetched.append(space["__name__"] + ":" + name)
                 if space.get(name) is stand_in:
@@ -96,11 +105,12 @@ class _Lazy:
         module.__file__ = entry[1]
         space = module.__dict__
         space["_waiting_"] = _waiting(space)
-        exec(loads(entry[4]), space)  # noqa: S102 - a stored module is code
+        exec(_fetch(*entry[4]), space)  # noqa: S102 - a stored module is code
 
 
 def start_stored(stored: "Stored") -> None:
-    """What stored code does last, in the launcher's globals. Raises ValueError when it isn't fresh."""
+    """What stored code does last, in the launcher's globals. Raises ValueError or OSError when it isn't
+    fresh or not whole."""
     gc.disable()
     _adopt(stored)
     _stored.append(stored)
@@ -121,10 +131,14 @@ def start(arguments: "Sequence[str]", root: str, paths: "Sequence[str]") -> None
 
 def _adopt(stored: "Stored") -> None:
     """Put the stored modules in their places; none is left there when a source has changed or one fails."""
-    always, lazy, cold, _ = stored
+    global _waiting_file
+    waiting, always, lazy, names, last = stored
     for _, source, stamp, _, _ in always:
         if stamp_of(source) != stamp:
             raise ValueError(source)
+    _waiting_file = posix.open(waiting, posix.O_RDONLY | posix.O_CLOEXEC)
+    if posix.lseek(_waiting_file, 0, 2) != sum(last):
+        raise ValueError(waiting)
     try:
         for name, source, _, is_package, _ in sorted(always):  # so that a package comes before what lies in it
             _place(name, source, is_package)
@@ -136,7 +150,7 @@ def _adopt(stored: "Stored") -> None:
             sys.modules.pop(entry[0], None)
         raise
     _Lazy.entries = {entry[0]: entry for entry in lazy}
-    _known.update([entry[0] for entry in always], _Lazy.entries, cold)
+    _known.update([entry[0] for entry in always], _Lazy.entries, names)
     sys.meta_path.insert(0, _Lazy)
 
 
@@ -171,4 +185,4 @@ def to_store() -> "set[str] | None":
     """
     if len(_fetched) <= FETCHED and not any(name.startswith("gstack") and name not in _known for name in sys.modules):
         return None
-    return {*_fetched, *(loads(_stored[0][3]) if _stored else ())}
+    return {*_fetched, *(_fetch(*_stored[0][4]) if _stored else ())}

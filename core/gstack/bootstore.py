@@ -6,16 +6,18 @@ that no run has called so far wait as well. What nobody reads in a hook (docstri
 """
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from marshal import dumps
+from types import CodeType
 from typing import Any
 
 from gstack import boot
 from gstack.hook import FEATURES
-from gstack.lowlevel import read_file
-from gstack.state import write_atomic
+from gstack.lowlevel import read_file, sha256
+from gstack.state import remove, write_atomic
 
 #: Decorators that take a function which only waits as well as the function itself.
 _PLAIN_DECORATORS = frozenset(["property", "staticmethod", "classmethod"])
@@ -38,31 +40,55 @@ class _Source:
         """The row of the stored file."""
         return (self.name, self.path, self.stamp, self.package, code)
 
-    def code(self, called: Collection[str]) -> Any:
-        """Compiled as a hook needs it; functions that aren't among ``called`` (``module:name``) wait."""
-        bare: ast.Module = _Bare().visit(self.tree)
-        if self.name != boot.__name__:  # that one is there before anything can wait
-            for place, node in enumerate(bare.body):
-                bare.body[place] = self._waiting(node, "", called)
-        return _compiled(bare, self.path)
 
-    def _waiting(self, node: Any, prefix: str, called: Collection[str]) -> Any:
-        """``node``, if it is a function that can and should wait: a statement that leaves its code for later."""
+class _Waiting:
+    """The second file: what is fetched when it is needed."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def add(self, value: Any) -> tuple[int, int]:
+        """Put plain data or code there; gives its place and size in bytes."""
+        start, one = len(self.data), dumps(value)
+        self.data += one
+        return start, len(one)
+
+
+class _Compiler:
+    """Makes the code that a hook runs; functions that aren't among ``called`` (``module:name``) go to ``waiting``."""
+
+    def __init__(self, called: Collection[str], waiting: _Waiting) -> None:
+        self.called = called
+        self.waiting = waiting
+
+    def code(self, source: _Source) -> Any:
+        """A module's code."""
+        bare: ast.Module = _Bare().visit(source.tree)
+        for place, node in enumerate(bare.body):
+            bare.body[place] = self._waiting(source, node, "")
+        return _compiled(bare, source.path)
+
+    def starter(self, source: _Source, stored: tuple[Any, ...]) -> Any:
+        """The code that the launcher runs: :mod:`gstack.boot`, which is given ``stored`` as a constant."""
+        tree = ast.parse("start_stored('stored')")
+        code = _compiled(ast.Module([*_Bare().visit(source.tree).body, *tree.body], []), source.path)
+        return code.replace(co_consts=tuple(stored if one == "stored" else one for one in code.co_consts))
+
+    def _waiting(self, source: _Source, node: Any, prefix: str) -> Any:
+        """``node``, or a statement in place of a function that can and should wait."""
         if isinstance(node, ast.ClassDef) and not prefix:
             for place, inner in enumerate(node.body):
-                node.body[place] = self._waiting(inner, node.name + ".", called)
+                node.body[place] = self._waiting(source, inner, node.name + ".")
         if (
             not isinstance(node, ast.FunctionDef)
-            or f"{self.name}:{prefix}{node.name}" in called
+            or f"{source.name}:{prefix}{node.name}" in self.called
             or not _can_wait(node, prefix)
         ):
             return node
         decorators, node.decorator_list = node.decorator_list, []
-        value: ast.expr = ast.Call(
-            ast.Name("_waiting_", ast.Load()),
-            [ast.Constant(prefix + node.name), ast.Constant(dumps(_compiled(ast.Module([node], []), self.path)))],
-            [],
-        )
+        place = self.waiting.add(_compiled(ast.Module([node], []), source.path))
+        arguments: list[ast.expr] = [ast.Constant(one) for one in (prefix + node.name, *place)]
+        value: ast.expr = ast.Call(ast.Name("_waiting_", ast.Load()), arguments, [])
         for decorator in reversed(decorators):
             value = ast.Call(decorator, [value], [])
         return ast.copy_location(ast.Assign([ast.Name(node.name, ast.Store())], value), node)
@@ -90,8 +116,13 @@ class _Bare(ast.NodeTransformer):
 
 
 def _compiled(tree: ast.Module, path: str) -> Any:
-    """Without docstrings: nobody reads them in a hook, and reading them in costs."""
-    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True, optimize=2)
+    """Without docstrings and line numbers: nobody sees them in a hook, and reading them in costs."""
+    return _without_lines(compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True, optimize=2))
+
+
+def _without_lines(code: Any) -> Any:
+    inner = tuple(_without_lines(one) if isinstance(one, CodeType) else one for one in code.co_consts)
+    return code.replace(co_consts=inner, co_linetable=b"")
 
 
 def _can_wait(node: ast.FunctionDef, prefix: str) -> bool:
@@ -116,22 +147,31 @@ def store(path: str, called: Collection[str]) -> None:
     """Store the code of the hot modules that this process has loaded; ``called``: the functions that runs like this
     one call, as ``module:name``. Raises OSError, SyntaxError, ValueError."""
     sources = {source.name: source for source in _loaded()}
-    always = _in_order(sources)
-    lazy = [name for name, source in sources.items() if source.hot and name not in always]
-    stored = (
-        [sources[name].entry(sources[name].code(called)) for name in always],
-        [sources[name].entry(dumps(sources[name].code(called))) for name in lazy],
-        [name for name in sys.modules if name.startswith("gstack")],
-        dumps(sorted(called)),
-    )
-    write_atomic(path, dumps(_starter(sources[boot.__name__], stored)), sync=False)
+    order = _in_order(sources)
+    waiting = _Waiting()
+    compiler = _Compiler(called, waiting)
+    always = [sources[name].entry(compiler.code(sources[name])) for name in order if name != boot.__name__]
+    always.insert(order.index(boot.__name__), sources[boot.__name__].entry(None))
+    lazy = [
+        source.entry(waiting.add(compiler.code(source)))
+        for source in sources.values()
+        if source.hot and source.name not in order
+    ]
+    names = [name for name in sys.modules if name.startswith("gstack")]
+    place = waiting.add(sorted(called))
+    second = f"{path}~{sha256(waiting.data)[:16]}"
+    write_atomic(second, waiting.data, sync=False)
+    stored = (second, always, lazy, names, place)
+    write_atomic(path, dumps(compiler.starter(sources[boot.__name__], stored)), sync=False)
+    _remove_older(path, second)
 
 
-def _starter(source: _Source, stored: tuple[Any, ...]) -> Any:
-    """The code that the launcher runs: :mod:`gstack.boot`, with what is stored as a constant that it is given."""
-    tree = ast.parse("start_stored('stored')")
-    code = _compiled(ast.Module([*source.tree.body, *tree.body], []), source.path)
-    return code.replace(co_consts=tuple(stored if one == "stored" else one for one in code.co_consts))
+def _remove_older(path: str, second: str) -> None:
+    """Remove the second files that no newer hook will open."""
+    folder, _, name = path.rpartition("/")
+    for one in os.listdir(folder):
+        if one.startswith(name + "~") and f"{folder}/{one}" != second:
+            remove(f"{folder}/{one}")
 
 
 def _loaded() -> Iterator[_Source]:

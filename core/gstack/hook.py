@@ -274,7 +274,7 @@ def read_payload(fd: int) -> "Any":
 def _document(data: "bytes | bytearray") -> "Any":
     text = data.decode("utf-8", "replace")
     try:
-        return scan_json(text.removeprefix("\ufeff"))[0]
+        return scan_json(text.removeprefix("\ufeff"), alone=True)[0]
     except (ValueError, RecursionError):
         return None
 

@@ -170,11 +170,14 @@ def _json_in_c() -> "tuple[Any, Any] | tuple[()]":
     return _c_json
 
 
-def scan_json(text: str, start: int = 0) -> "tuple[Any, int]":
-    """The first JSON value of ``text`` from ``start`` on, and where it ends. Raises ValueError."""
+def scan_json(text: str, start: int = 0, *, alone: bool = False) -> "tuple[Any, int]":
+    """The first JSON value of ``text`` from ``start`` on, and where it ends. Raises ValueError.
+
+    ``alone``: not one of many, so that a short one isn't worth loading the C half for.
+    """
     while start < len(text) and text[start] in _SPACE:
         start += 1
-    if _c_json is None and len(text) - start <= _SHORT:
+    if alone and _c_json is None and len(text) - start <= _SHORT:
         try:
             return read_short(text, start)
         except (ValueError, IndexError, RecursionError):
@@ -197,7 +200,7 @@ def load_json(data: "bytes | str") -> "Any":
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     text = text.removeprefix("\ufeff")
     try:
-        value, end = scan_json(text)
+        value, end = scan_json(text, alone=True)
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
     if text[end:].strip(_SPACE):

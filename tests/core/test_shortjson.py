@@ -67,7 +67,7 @@ def without_c(text: str) -> Any:
     """The same as a hook reads it, which hasn't loaded the C half yet."""
     lowlevel._c_json = None
     try:
-        return lowlevel.scan_json(text)
+        return lowlevel.scan_json(text, alone=True)
     except ValueError:
         return None
 
@@ -79,13 +79,15 @@ def test_with_what_is_refused_the_answer_is_that_of_json(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"session_id": "s", "prompt": "fix\\nthis \\"bug\\" in C:\\\\x", "n": 3, "on": true, "of": null, "l": [{}, []]}\n'],
+    [
+        '{"session_id": "s", "prompt": "fix\\nthis \\"bug\\" in C:\\\\x", "n": 3, "on": true, "of": null, "l": [{}, []]}\n'
+    ],
 )
 def test_a_payload_needs_no_shared_library(text: str) -> None:
     code = (
         "import sys; sys.path += sys.argv[1:2]\n"
-        "from gstack.lowlevel import scan_json, dump_json\n"
-        "print(dump_json(scan_json(sys.stdin.read())[0]['l']), '_json' in sys.modules)"
+        "from gstack.lowlevel import load_json, dump_json\n"
+        "print(dump_json(load_json(sys.stdin.read())['l']), '_json' in sys.modules)"
     )
     core = str(Path(lowlevel.__file__).parents[1])
     done = subprocess.run(

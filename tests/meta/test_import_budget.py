@@ -236,4 +236,4 @@ def test_a_switched_off_feature_costs_the_frame_only(old_box: Sandbox) -> None:
 
 
 def test_this_python_is_the_one_that_is_measured(old_box: Sandbox) -> None:
-    assert Path(launcher_path(old_box.root)).read_text().startswith(f"#!{sys.executable} -IS\n")
+    assert Path(launcher_path(old_box.root)).read_text().startswith(f"#!{sys.executable} -ISXutf8\n")
