@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import posix
     from collections.abc import Callable, Sequence
-    from types import ModuleType
     from typing import Any
 
     Stamp = tuple[int, int, int, int]
@@ -42,7 +41,9 @@ _NAME = "gstack.boot"
 #: More functions than these that had to be fetched make a run store its code anew.
 FETCHED = 8
 
+#: The modules that the stored code has or knows of, and those that only some hooks need.
 _known: "set[str]" = set()
+_entries: "dict[str, Entry]" = {}
 _stored: "list[Stored]" = []
 #: The descriptor of the second file: it stays open, so that a newer one may take its place meanwhile.
 _waiting_file = -1
@@ -77,35 +78,23 @@ def _waiting(space: "dict[str, Any]") -> "Callable[[str, int, int], Callable[...
     return waiting
 
 
-class _Lazy:
-    """Finder and loader of the stored modules that only some hooks need."""
+def _need(name: str) -> None:
+    """What stored code calls before it imports a module that only some hooks need: it needs no search then.
 
-    entries: "dict[str, Entry]" = {}  # noqa: RUF012 - filled once, by start
-
-    @classmethod
-    def find_spec(cls, name: str, *_: object) -> "Any":
-        entry = cls.entries.get(name)
-        if entry is None or stamp_of(entry[1]) != entry[2]:
-            return None
-        from _frozen_importlib import ModuleSpec
-
-        loader: Any = cls
-        spec = ModuleSpec(name, loader, origin=entry[1], is_package=entry[3])
-        if spec.submodule_search_locations is not None:
-            spec.submodule_search_locations.append(entry[1].rpartition("/")[0])
-        return spec
-
-    @staticmethod
-    def create_module(_: object) -> None:
-        return None
-
-    @classmethod
-    def exec_module(cls, module: "ModuleType") -> None:
-        entry = cls.entries[module.__name__]
-        module.__file__ = entry[1]
-        space = module.__dict__
-        space["_waiting_"] = _waiting(space)
-        exec(_fetch(*entry[4]), space)  # noqa: S102 - a stored module is code
+    Where the stored one isn't fresh, the import that follows does the work.
+    """
+    entry = None if name in sys.modules else _entries.get(name)
+    if entry is None or stamp_of(entry[1]) != entry[2]:
+        return
+    above = name.rpartition(".")[0]
+    _need(above)
+    if not above or above in sys.modules:
+        _place(name, entry[1], entry[3])
+        try:
+            exec(_fetch(*entry[4]), sys.modules[name].__dict__)  # noqa: S102 - a stored module is code
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
 
 
 def start_stored(stored: "Stored") -> None:
@@ -149,9 +138,8 @@ def _adopt(stored: "Stored") -> None:
         for entry in always:
             sys.modules.pop(entry[0], None)
         raise
-    _Lazy.entries = {entry[0]: entry for entry in lazy}
-    _known.update([entry[0] for entry in always], _Lazy.entries, names)
-    sys.meta_path.insert(0, _Lazy)
+    _entries.update({entry[0]: entry for entry in lazy})
+    _known.update([entry[0] for entry in always], _entries, names)
 
 
 def _place(name: str, source: str, is_package: bool) -> None:
@@ -169,6 +157,7 @@ def _place(name: str, source: str, is_package: bool) -> None:
         space.update({key: value for key, value in globals().items() if key[:2] != "__"})
     else:
         space["_waiting_"] = _waiting(space)
+        space["_need_"] = _need
 
 
 def stamp_of(path: str) -> "Stamp":

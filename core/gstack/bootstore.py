@@ -55,15 +55,19 @@ class _Waiting:
 
 
 class _Compiler:
-    """Makes the code that a hook runs; functions that aren't among ``called`` (``module:name``) go to ``waiting``."""
+    """Makes the code that a hook runs; functions that aren't among ``called`` (``module:name``) go to ``waiting``.
 
-    def __init__(self, called: Collection[str], waiting: _Waiting) -> None:
+    ``lazy`` are the modules that the stored code has but doesn't run at once.
+    """
+
+    def __init__(self, called: Collection[str], lazy: Collection[str], waiting: _Waiting) -> None:
         self.called = called
+        self.lazy = lazy
         self.waiting = waiting
 
     def code(self, source: _Source) -> Any:
         """A module's code."""
-        bare: ast.Module = _Bare().visit(source.tree)
+        bare: ast.Module = _Needs(self.lazy).visit(_Bare().visit(source.tree))
         for place, node in enumerate(bare.body):
             bare.body[place] = self._waiting(source, node, "")
         return _compiled(bare, source.path)
@@ -86,8 +90,8 @@ class _Compiler:
         ):
             return node
         decorators, node.decorator_list = node.decorator_list, []
-        place = self.waiting.add(_compiled(ast.Module([node], []), source.path))
-        arguments: list[ast.expr] = [ast.Constant(one) for one in (prefix + node.name, *place)]
+        start, size = self.waiting.add(_compiled(ast.Module([node], []), source.path))
+        arguments: list[ast.expr] = [ast.Constant(one) for one in (prefix + node.name, start, size)]
         value: ast.expr = ast.Call(ast.Name("_waiting_", ast.Load()), arguments, [])
         for decorator in reversed(decorators):
             value = ast.Call(decorator, [value], [])
@@ -113,6 +117,34 @@ class _Bare(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         self.generic_visit(node)
         return (node.orelse or ast.copy_location(ast.Pass(), node)) if _for_type_checkers(node) else node
+
+
+class _Needs(ast.NodeTransformer):
+    """Lets code ask for a stored module before it imports it (:func:`gstack.boot._need`)."""
+
+    def __init__(self, lazy: Collection[str]) -> None:
+        self.lazy = lazy
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        return self._after_asking(node, [alias.name for alias in node.names])
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        module = node.module or ""
+        return self._after_asking(node, [module, *(f"{module}.{alias.name}" for alias in node.names)])
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        call = node.value
+        if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "__import__":
+            return node
+        return [ast.copy_location(_asking(call.args[0]), node), node]
+
+    def _after_asking(self, node: ast.stmt, names: Iterable[str]) -> Any:
+        asking = [ast.copy_location(_asking(ast.Constant(name)), node) for name in names if name in self.lazy]
+        return [*asking, node]
+
+
+def _asking(name: ast.expr) -> ast.stmt:
+    return ast.Expr(ast.Call(ast.Name("_need_", ast.Load()), [name], []))
 
 
 def _compiled(tree: ast.Module, path: str) -> Any:
@@ -148,15 +180,12 @@ def store(path: str, called: Collection[str]) -> None:
     one call, as ``module:name``. Raises OSError, SyntaxError, ValueError."""
     sources = {source.name: source for source in _loaded()}
     order = _in_order(sources)
+    lazy_names = [source.name for source in sources.values() if source.hot and source.name not in order]
     waiting = _Waiting()
-    compiler = _Compiler(called, waiting)
+    compiler = _Compiler(called, lazy_names, waiting)
     always = [sources[name].entry(compiler.code(sources[name])) for name in order if name != boot.__name__]
     always.insert(order.index(boot.__name__), sources[boot.__name__].entry(None))
-    lazy = [
-        source.entry(waiting.add(compiler.code(source)))
-        for source in sources.values()
-        if source.hot and source.name not in order
-    ]
+    lazy = [sources[name].entry(waiting.add(compiler.code(sources[name]))) for name in lazy_names]
     names = [name for name in sys.modules if name.startswith("gstack")]
     place = waiting.add(sorted(called))
     second = f"{path}~{sha256(waiting.data)[:16]}"

@@ -94,6 +94,15 @@ class BundleError(StateError):
     code = "GSTACK_BUNDLE_ERROR"
 
 
+class BundleMissing(BundleError):
+    """There is no policy bundle on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no policy bundle on this machine: run 'gstack sync', or 'gstack login' where it isn't connected"
+        )
+
+
 class UnknownShape(GstackError):
     """No transcript that any host adapter understands (contracts C8)."""
 

@@ -21,8 +21,10 @@ plain = st.recursive(
 #: Texts that are nearly JSON: pieces of it, in any order.
 pieces = st.lists(
     st.sampled_from(
-        ['"', "\\", '\\"', "\\\\", "\\n", "\\u00e9", "\\x", "{", "}", "[", "]", ":", ",", " ", "\n", "a", "é", "1", "-"]
-        + ["0", ".5", "e3", "true", "false", "null", "nul", "NaN", "\x00"]
+        [
+            *['"', "\\", '\\"', "\\\\", "\\n", "\\u00e9", "\\x", "{", "}", "[", "]", ":", ",", " ", "\n"],
+            *["a", "é", "1", "-", "0", ".5", "e3", "true", "false", "null", "nul", "NaN", "\x00"],
+        ]
     ),
     max_size=14,
 ).map("".join)
@@ -79,9 +81,7 @@ def test_with_what_is_refused_the_answer_is_that_of_json(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        '{"session_id": "s", "prompt": "fix\\nthis \\"bug\\" in C:\\\\x", "n": 3, "on": true, "of": null, "l": [{}, []]}\n'
-    ],
+    ['{"session_id": "s", "prompt": "fix\\nthis \\"bug\\" in C:\\\\x", "n": 3, "on": true, "l": [{}, []], "of": null}'],
 )
 def test_a_payload_needs_no_shared_library(text: str) -> None:
     code = (

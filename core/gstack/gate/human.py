@@ -6,11 +6,11 @@ from typing import Any
 
 from gstack.api import TOOL_PROPOSED, HookEvent, Invocation
 from gstack.config import read_config, switch
-from gstack.errors import BundleError, CheckFailed, GstackError, StateError, UsageError
+from gstack.errors import BundleError, BundleMissing, CheckFailed, GstackError, StateError, UsageError
 from gstack.gate.decision import Outcome, gate_context
 from gstack.gate.freshness import connected
 from gstack.gate.hook import LOG, judge, known, log_line
-from gstack.gate.index import BundleMissing, load, opened, store_missing
+from gstack.gate.index import load, opened, store_missing
 from gstack.gate.overrides import LONGEST, add_override
 from gstack.gate.texts import exception_page
 from gstack.hook import HookContext

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gstack.errors import GstackError
+from gstack.errors import BundleMissing, GstackError
 from gstack.gate.bundle import Bundle, verify_installed
 from gstack.gate.credentials import read_credentials
 from gstack.gate.freshness import Freshness, read_freshness, sync_state
-from gstack.gate.index import BundleMissing, unsafe
+from gstack.gate.index import unsafe
 from gstack.gate.rules import Rulebook, ending_exceptions
 from gstack.gate.spool import Queue, queue
 from gstack.gate.trust import Trust, read_trust

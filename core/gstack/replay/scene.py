@@ -16,11 +16,10 @@ from gstack.api import Decision as GateDecision
 from gstack.api import HookEvent, Invocation
 from gstack.config import Config, Switch, read_config
 from gstack.contracts.runs import Names
-from gstack.errors import BundleError, GstackError, NoContract
+from gstack.errors import BundleError, BundleMissing, GstackError, NoContract
 from gstack.gate.bundle import verify_installed
 from gstack.gate.decision import combine, decide_from, gate_context
 from gstack.gate.hook import installed
-from gstack.gate.index import BundleMissing
 from gstack.gate.rules import Rulebook
 from gstack.hook import HookContext, project_config
 from gstack.isolation import isolated

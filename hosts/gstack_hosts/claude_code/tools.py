@@ -4,8 +4,7 @@ Hot: imported by the hook on tool calls and stops, so builtins only. Names are t
 ``Agent``; ``MultiEdit``, ``LS`` and ``NotebookRead`` are gone, but old transcripts have them).
 """
 
-from gstack.api import ToolCall
-from gstack.values.tools import skill_name
+from gstack.values.tools import ToolCall, skill_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
