@@ -12,7 +12,7 @@ from time import monotonic, time
 from gstack.api import ALLOW, COMMAND_TYPED, PROMPT_SUBMITTED, TOOL_PROPOSED, TURN_ENDING
 from gstack.config import read_config, switch
 from gstack.logs import log
-from gstack.lowlevel import CHUNK, environ, is_file, join, scan_json, sys_os, write_all
+from gstack.lowlevel import environ, is_file, join, scan_json, sys_os, write_all
 from gstack.plan import ALARM, Deadline
 from gstack.sessions import update_session
 from gstack.snapshot import load_index, load_plan
@@ -38,6 +38,8 @@ FEATURES = {
 
 #: Largest payload that is read, in bytes.
 PAYLOAD_LIMIT = 64 << 20
+#: How much is read at once, in bytes: what a pipe holds.
+_PIPE = 1 << 16
 
 
 class HookContext:
@@ -129,7 +131,6 @@ def _claim_output() -> int:
         out = sys_os.dup(1)
     except OSError:
         return -1
-    sys_os.set_inheritable(out, False)
     try:
         sys_os.dup2(2, 1)
     except OSError:
@@ -258,7 +259,7 @@ def read_payload(fd: int) -> "Any":
     data = bytearray()
     tried = 0
     while len(data) <= PAYLOAD_LIMIT:
-        part = sys_os.read(fd, CHUNK)
+        part = sys_os.read(fd, _PIPE)
         data += part
         if not part:
             break

@@ -56,9 +56,16 @@ def read_file(path: str, limit: int = -1) -> bytes:
     """The bytes of a regular file (links followed), at most ``limit`` of them (-1: all). Raises OSError."""
     fd = sys_os.open(path, _READ)
     try:
-        if sys_os.fstat(fd).st_mode & 0o170000 != 0o100000:
+        status = sys_os.fstat(fd)
+        if status.st_mode & 0o170000 != 0o100000:
             raise OSError(22, "not a regular file", path)
-        return read_fd(fd, limit)
+        # one read as a rule, no larger than needed: fresh memory costs more than reading
+        wanted = status.st_size + 1
+        wanted = wanted if limit < 0 else min(limit, wanted)
+        data = sys_os.read(fd, wanted)
+        if len(data) < wanted or len(data) == limit:
+            return data
+        return data + read_fd(fd, limit if limit < 0 else limit - len(data))
     finally:
         sys_os.close(fd)
 

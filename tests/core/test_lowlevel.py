@@ -100,3 +100,17 @@ def test_a_pipe_in_place_of_a_file_is_an_error_and_no_wait(tmp_path: Path) -> No
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(OSError, match=r"regular|directory"):
             lowlevel.read_file(str(path), 10)
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 70_000, lowlevel.CHUNK + 1])
+@pytest.mark.parametrize("limit", [-1, 1, 10, 11, 69_999, 1 << 20])
+def test_a_file_is_read_up_to_the_limit(size: int, limit: int, tmp_path: Path) -> None:
+    data = bytes(number % 251 for number in range(size))
+    (tmp_path / "file").write_bytes(data)
+    assert lowlevel.read_file(str(tmp_path / "file"), limit) == (data if limit < 0 else data[:limit])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
+def test_a_file_that_says_it_is_empty_is_read(tmp_path: Path) -> None:
+    assert b"Name:" in lowlevel.read_file("/proc/self/status")
+    assert lowlevel.read_file("/proc/self/status", 5) == b"Name:"
