@@ -133,6 +133,19 @@ def test_setup_warns_where_no_hook_would_run(run: Run, home: Path) -> None:
     assert warning not in run("setup", "--no-skill-routing")[2]
 
 
+def test_a_host_that_fails_to_say_whether_hooks_run_costs_setup_nothing(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def boom(*_: Any) -> Any:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("gstack_hosts.claude_code.ClaudeCode.hooks_off", boom)
+    code, out, err = run("setup", "--skill-routing")
+    assert code == 0
+    assert err.endswith("warning: claude-code: it can't be told whether its hooks run: raised RuntimeError: no\n")
+    assert "skill_routing: on (flag)" in out
+
+
 def test_names_of_folders_do_not_steer_the_terminal(run: Run, home: Path) -> None:
     folder = home / ".claude" / "skills" / "a\x1b[2Jb"
     (folder / "SKILL.md").mkdir(parents=True)
