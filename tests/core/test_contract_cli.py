@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from contract_helpers import REPORT, SESSION, WORKED_CONTRACT, Fails, Transcript
+from contract_helpers import REPORT, SESSION, WORKED_CONTRACT, Fails, HasFile, Transcript
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -158,6 +158,26 @@ def test_the_last_run_is_judged(root: Path, home: Path, tmp_path: Path) -> None:
     made = session(tmp_path).edit().shell("bun test").say(REPORT)
     assert check(made.write()) == 0
     assert check(made.load("investigate").say("hm").write()) == 1
+
+
+def test_a_kind_about_files_looks_in_the_sessions_folder_and_else_here(
+    root: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = with_kind(monkeypatch, HasFile())
+    contract["items"][0]["word"] = "out.txt"
+    install(home, contract)
+    work, here = tmp_path / "there", tmp_path / "here"
+    made = Transcript(tmp_path / "t.jsonl", cwd=str(work)).prompt("go").load("investigate").say(REPORT).write()
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert check(made) == 1
+    (here / "out.txt").touch()
+    assert check(made) == 0
+    work.mkdir()
+    assert check(made) == 1
+    (work / "out.txt").touch()
+    (here / "out.txt").unlink()
+    assert check(made) == 0
 
 
 def test_check_writes_nothing(root: Path, home: Path, tmp_path: Path, met: str, unmet: str) -> None:

@@ -20,6 +20,7 @@ from gstack.isolation import isolated
 from gstack.plan import OWN_DISTRIBUTION, PluginFailed, load_object
 from gstack.plugins import Status, known_owner, survey
 from gstack.protocols import ContractKind, HostAdapter
+from gstack.session_facts import facts_of
 from gstack.skills import SkillSkipped, read_skill
 from gstack.transcript import LIMIT
 from gstack.trust import trusted_overlay
@@ -94,8 +95,11 @@ def _objects(statuses: Sequence[Status]) -> list[Any]:
     return found
 
 
-def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[list[Event]], bool]) -> list[Event]:
-    """The events of a transcript, read by the first adapter that understands it and whose reading ``prefer`` likes.
+def read_transcript(
+    path: str, hosts: Sequence[HostAdapter], prefer: Callable[[list[Event]], bool]
+) -> tuple[list[Event], HostAdapter]:
+    """The events of a transcript, read by the first adapter that understands it and whose reading ``prefer`` likes, and
+    that adapter.
 
     Raises ContractState for a file that can't be read or is too large, UnknownShape when no adapter understands it.
     """
@@ -105,7 +109,7 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
         raise ContractState(f"{path}: the transcript can't be read ({error.strerror})") from None
     if size > LIMIT:
         raise ContractState(f"{path}: the transcript is over {LIMIT >> 20} MiB ({size} bytes)")
-    readings: list[list[Event]] = []
+    readings: list[tuple[list[Event], HostAdapter]] = []
     shapes: list[str] = []
     for host in hosts:
         try:
@@ -116,9 +120,9 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
                 raise cause from None
             shapes.append(f"{host.id}: {getattr(cause, 'message', failed.what)}")
             continue
+        readings.append((list(events), host))
         if prefer(events):
-            return list(events)
-        readings.append(events)
+            return readings[-1]
     if readings:
         return readings[0]
     raise UnknownShape(f"{path}: no installed host adapter understands this transcript ({'; '.join(shapes) or 'none'})")
@@ -126,6 +130,19 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
 
 def _read(host: HostAdapter, path: str) -> list[Event]:
     return host.read_transcript(path, max_bytes=LIMIT)
+
+
+def session_folder(path: str, host: HostAdapter) -> str | None:
+    """The folder that the session of a transcript was started in, for kinds that are about files.
+
+    None where the transcript, or the host's adapter, doesn't say, and where there is no such folder here (any more):
+    what is missing from it then says nothing about the run.
+    """
+    try:
+        folder = isolated(host.id, facts_of, host, path, limit=60.0).cwd
+    except PluginFailed:
+        return None
+    return folder if folder and os.path.isdir(folder) else None
 
 
 class Checked:
@@ -228,7 +245,8 @@ def declared_in_file(said: str, path: str, bench: Bench) -> Declared:
 def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | None = None) -> Checked:
     """Judge the last run of a skill in a transcript: a function of the file and the contract alone.
 
-    Only kinds that are about files look elsewhere: in ``cwd`` (None: they can't tell).
+    Only kinds that are about files look elsewhere: in the session's folder; in ``cwd`` where the transcript names none
+    that is here (None: they can't tell).
 
     Raises ContractState, UnknownShape, NotLoaded (contracts C8).
     """
@@ -236,11 +254,11 @@ def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | 
     def run_in(events: Sequence[Event]) -> Run | None:
         return last_run(events, [declared.skill], declared.names)
 
-    events = read_transcript(path, bench.hosts, lambda events: run_in(events) is not None)
+    events, host = read_transcript(path, bench.hosts, lambda events: run_in(events) is not None)
     run = run_in(events)
     if run is None:
         raise NotLoaded(f"{path}: the transcript never loads {declared.skill}")
-    run = with_final_text(run, None, cwd=cwd)
+    run = with_final_text(run, None, cwd=session_folder(path, host) or cwd)
     return Checked(declared.skill, declared.contract, declared.source, run, judge_run(run, declared, bench))
 
 
