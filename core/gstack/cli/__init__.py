@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gstack.errors import ContractUsage, GstackError, RouteUsage, StateError, UsageError
+from gstack.terminal import tame
 
 #: Flags of setup that may stand without a value.
 _BARE_FLAGS = ("--skill-routing", "--skill-contracts", "--gate")
@@ -125,7 +126,7 @@ def _report(error: GstackError, debug: bool) -> int:
         traceback.print_exception(error)
     hint = f" ({error.hint})" if error.hint else ""
     with contextlib.suppress(OSError):  # where nobody can be told, the exit code still says it
-        sys.stderr.write(f"{error.code}: {error.message}{hint}\n")
+        sys.stderr.write(tame(f"{error.code}: {error.message}{hint}\n"))
     return error.exit_code
 
 
