@@ -262,10 +262,11 @@ def gate(checkup: Checkup) -> list[Finding]:
     from gstack.gate.status import read_status
 
     found = read_status(checkup.root, time.time())
-    if not found.connected and found.bundle is None and not found.broken:
+    if not found.connected and found.bundle is None and found.broken is None:
         return [Finding("warn", "gate", "no organisation's policy on this machine", "gstack login")]
     if found.bundle is None:
-        return [Finding("fail", "gate bundle", found.broken or "never synced", "gstack sync")]
+        detail = found.broken.message if found.broken is not None else "never synced"
+        return [Finding("fail", "gate bundle", detail, "gstack sync")]
     age = found.freshness.age / 3600 if found.freshness else 0.0
     bundle = Finding("ok", "gate bundle", f"{found.org}, version {found.bundle.version}, {age:.1f} h old")
     return [bundle, *(Finding("warn", "gate", problem) for problem in found.problems)]

@@ -74,6 +74,24 @@ def test_every_help_shows_an_example(path: tuple[str, ...]) -> None:
 NO_EXAMPLE = {("config", "has"), ("config", "list"), ("config", "defaults"), ("plugins", "list")}
 
 
+@pytest.mark.parametrize(
+    ("command", "usage", "state"),
+    [
+        ("contract report", "2 SKILL_CONTRACT_USAGE", "3 SKILL_CONTRACT_STATE_ERROR"),
+        ("route report", "2 SKILL_ROUTE_USAGE", "3 GSTACK_STATE_ERROR"),
+        ("gate simulate --bundle b", "3 GSTACK_USAGE", "3 GSTACK_STATE_ERROR"),
+        ("replay", "2 GSTACK_USAGE", "3 GSTACK_STATE_ERROR"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_said_in_the_words_of_its_group(
+    run: Run, home: Path, command: str, usage: str, state: str
+) -> None:
+    for page, said in (("", usage), (str(home), state), (str(home / "no" / "x.html"), state)):
+        code, out, err = run(*command.split(), "--html", page)
+        assert f"{code} {err.partition(':')[0]}" == said
+        assert out == ""
+
+
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path != ("hook",)], ids=" ".join)
 def test_an_unknown_option_is_one_line_that_names_the_command(run: Run, path: tuple[str, ...]) -> None:
     code, out, err = run(*path, "--no-such-option")

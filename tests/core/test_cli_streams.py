@@ -62,6 +62,9 @@ def test_a_working_folder_that_is_gone_is_said(
     assert main(arguments.split()) == 3
     assert capsys.readouterr().err == GONE
     assert main(["contract", "report"]) == 0
+    capsys.readouterr()
+    assert main(["contract", "check", "--transcript", "t", "--skill", "s"]) == 3
+    assert capsys.readouterr().err == GONE.replace("GSTACK", "SKILL_CONTRACT")
 
 
 def test_no_folder_is_not_this_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,14 +10,18 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from gstack.errors import ContractUsage, GstackError, RouteUsage, StateError, UsageError
+from gstack.errors import ContractState, ContractUsage, GstackError, RouteUsage, StateError, UsageError
 from gstack.terminal import tame
 
 #: Flags of setup that may stand without a value.
 _BARE_FLAGS = ("--skill-routing", "--skill-contracts", "--gate")
 
-#: Groups whose wrong usage has a code word, or an exit code, of its own.
-_USAGE: dict[str, type[GstackError]] = {"route": RouteUsage, "contract": ContractUsage, "gate": StateError}
+#: Groups in which a common error has a code word, or an exit code, of its own, whoever raises it.
+_GROUPS: dict[str, dict[str, type[GstackError]]] = {
+    "route": {UsageError.code: RouteUsage},
+    "contract": {UsageError.code: ContractUsage, StateError.code: ContractState},
+    "gate": {UsageError.code: StateError},
+}
 
 #: The modules that write to standard output; an error of the system that is raised there is about that.
 _WRITERS = ("gstack.cli", "gstack.cli.common", "rich.console")
@@ -46,7 +50,7 @@ def main(arguments: Sequence[str] | None = None, *, name: str = "gstack") -> int
         sys.stdout.flush()
         return code
     except GstackError as error:
-        return _report(error, debug)
+        return _report(_in_group(error, args), debug)
     except KeyboardInterrupt:
         sys.stderr.write("\ngstack: interrupted\n")
         return 130
@@ -59,7 +63,7 @@ def main(arguments: Sequence[str] | None = None, *, name: str = "gstack") -> int
     except Exception as error:
         if debug:
             raise
-        return _report(_unexpected(error), debug)
+        return _report(_in_group(_unexpected(error), args), debug)
 
 
 def _reader_gone() -> int:
@@ -80,12 +84,8 @@ def _run(args: list[str], name: str) -> int:
     try:
         done = build_app()(args=_normalise(args), prog_name=name, standalone_mode=False)
     except usage_error as error:
-        known = _USAGE.get(args[0] if args else "", UsageError)
         said = " ".join(error.format_message().split()).rstrip(".")
-        made = known(said, hint=f"see {_command_path(error, name, args)} --help")
-        if known is StateError:
-            made.code = UsageError.code
-        raise made from error
+        raise UsageError(said, hint=f"see {_command_path(error, name, args)} --help") from error
     except click_error as error:
         raise GstackError(error.format_message()) from error
     except typer.Exit as done_early:
@@ -117,6 +117,17 @@ def _normalise(args: list[str]) -> list[str]:
     if args[:1] != ["setup"]:
         return args
     return [arg + "=on" if arg in _BARE_FLAGS else arg for arg in args]
+
+
+def _in_group(error: GstackError, args: list[str]) -> GstackError:
+    """The error as the command's group says it."""
+    known = _GROUPS.get(args[0] if args else "", {}).get(error.code)
+    if known is None or isinstance(error, known):
+        return error
+    made = known(error.message, hint=error.hint)
+    if known is StateError:
+        made.code = error.code  # wrong usage, as everywhere; only the exit code differs, since 2 means "block" there
+    return made.with_traceback(error.__traceback__)
 
 
 def _report(error: GstackError, debug: bool) -> int:

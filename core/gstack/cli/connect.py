@@ -21,7 +21,7 @@ from gstack.cli.common import (
     table,
     warn,
 )  # fmt: skip
-from gstack.errors import CheckFailed, GstackError, StateError, UsageError
+from gstack.errors import CheckFailed, GstackError, UsageError
 from gstack.gate.credentials import Credentials, check_base_url, check_key, check_org, read_credentials
 from gstack.gate.freshness import age_text
 from gstack.terminal import tame
@@ -190,8 +190,8 @@ def status(as_json: JsonFlag = False) -> None:
         for name, text in _status_rows(found, now):
             out.add_row(name, text)
         console().print(out)
-    if found.broken:
-        raise StateError(found.broken)
+    if found.broken is not None:
+        raise found.broken
 
 
 def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
@@ -209,7 +209,8 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
         if payload.get("gate_lock") is True:
             yield "", "the organisation locks the gate on"
     else:
-        yield "bundle", "none" + (" (gstack sync fetches it)" if found.connected else "")
+        there = "none" if found.broken is None else "there is one, but it can't be used"
+        yield "bundle", there + (" (gstack sync fetches it)" if found.connected else "")
     if found.trust is not None:
         yield "trusted key", f"{found.trust.key.id} ({found.trust.how})"
     last = found.refresh
@@ -224,7 +225,8 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
     for text, _until in found.exceptions:
         yield "ends soon", text
     for problem in found.problems:
-        yield "problem", problem
+        if found.broken is None or problem != found.broken.message:  # the command ends with that line
+            yield "problem", problem
 
 
 def _ago(age: float) -> str:
