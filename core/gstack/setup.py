@@ -212,6 +212,7 @@ def run_uninstall(
     if outcome.changed:
         adapter.apply_settings(change)
     outcome.lines += [f"removed {line}" for line in change.removed] or [f"no hook of gstack is in {change.path}"]
+    outcome.lines += _tidy(change)
     others = [path for path in registered_files(root, drop=change.path) if _names(path, root)]
     if others:
         outcome.lines += [f"{path} still runs the hooks, so their launcher stays" for path in others]
@@ -220,6 +221,17 @@ def run_uninstall(
     if os.path.isdir(root) and os.listdir(root):
         outcome.lines.append(f"kept the configuration, logs and records in {root}")
     return outcome
+
+
+def _tidy(change: Any) -> list[str]:
+    """Take away what our changes left beside the settings file, where it is :mod:`gstack.jsonfile` that made them."""
+    from gstack.jsonfile import Change, tidy
+
+    kept = tidy(change) if isinstance(change, Change) else []
+    if not kept:
+        return []
+    what = "an earlier version" if len(kept) == 1 else f"{len(kept)} earlier versions"
+    return [f"kept {what} of {change.path}, which you or others have changed since: {kept[0]}"]
 
 
 def registered_files(root: str, *, add: str | None = None, drop: str | None = None) -> list[str]:

@@ -173,6 +173,21 @@ def test_names_of_folders_do_not_steer_the_terminal(run: Run, home: Path) -> Non
         assert "a\\x1b[2Jb" in out.replace("\n", "").replace(" ", "")
 
 
+def test_uninstall_keeps_an_earlier_version_that_holds_something_else(run: Run, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "a"}')
+    run("setup", "--skill-routing")
+    settings.write_text(settings.read_text().replace('"a"', '"b"'))
+    out = run("uninstall", "--dry-run")[1]
+    assert "kept" not in out
+    assert len(list(settings.parent.iterdir())) == 3
+    out = run("uninstall")[1]
+    [kept] = [path for path in settings.parent.iterdir() if path != settings]
+    assert f"kept an earlier version of {settings}, which you or others have changed since: {kept}\n" in out
+    assert kept.read_text() == '{"model": "a"}'
+
+
 def test_uninstall_says_when_there_was_nothing(run: Run, home: Path) -> None:
     assert run("uninstall") == (0, f"no hook of gstack is in {home / '.claude' / 'settings.json'}\n", "")
     run("setup", "--skill-routing")

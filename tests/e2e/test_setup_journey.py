@@ -70,6 +70,7 @@ def test_from_nothing_to_on_and_back(person: Person) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
     person.run("uninstall")
     assert person.settings.read_bytes() == before
+    assert os.listdir(person.settings.parent) == ["settings.json"]
     assert not POSIX or stat.S_IMODE(person.settings.stat().st_mode) == 0o640
     assert not (person.root / "bin").exists()
     assert "skill_routing: on" in person.config()
