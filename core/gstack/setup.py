@@ -14,8 +14,7 @@ from gstack.config_edit import readable, set_key
 from gstack.errors import CheckFailed, StateError, UsageError
 from gstack.launcher import import_paths, launcher_path, try_launcher, write_launchers
 from gstack.lowlevel import dump_json, join, load_json, read_file
-from gstack.plan import disabled_plugins
-from gstack.snapshot import load_plan
+from gstack.plan import PluginFailed, disabled_plugins, load_object
 from gstack.state import write_atomic
 
 _SAYS = {
@@ -58,13 +57,24 @@ class Outcome:
 
 
 def find_host(root: str, env: Mapping[str, str], name: str) -> Any:
-    """The adapter of a host. Raises UsageError when none is installed under that name."""
-    plan = load_plan(root, import_paths(), env)
-    host = plan.get("gstack.host_adapters", name)
-    if host is None:
-        known = sorted(n for row in plan.rows if row["group"] == "gstack.host_adapters" for n in row["names"])
-        raise UsageError(f"no host adapter is called {name!r}", hint="installed: " + (", ".join(known) or "none"))
-    return host
+    """The adapter of a host. Raises UsageError when none is installed under that name.
+
+    Looks at the plug-ins themselves: the hook's plan of them would be stored, and ``--dry-run`` writes nothing.
+    """
+    from gstack.isolation import isolated
+    from gstack.plugins import LOOK_LIMIT, survey
+
+    usable = [one for one in survey(root, env, group="gstack.host_adapters") if one.state == "ok" and one.in_hook]
+    for status in usable:
+        if name in status.names:
+            where = (status.found.module, status.found.attr, status.found.group)
+            try:
+                objects = isolated(status.found.id, load_object, *where, limit=LOOK_LIMIT)
+            except PluginFailed as failed:
+                raise UsageError(f"the host adapter {name!r} doesn't work: {failed.what}") from None
+            return next(one for one in objects if one.id == name)
+    known = ", ".join(sorted(one for status in usable for one in status.names))
+    raise UsageError(f"no host adapter is called {name!r}", hint="installed: " + (known or "none"))
 
 
 def resolve(flags: Flags, env: Mapping[str, str], config: Config, outcome: Outcome) -> dict[str, Switch]:
