@@ -66,6 +66,7 @@ def notices(report: Report) -> list[str]:
     outcome = report.outcome
     found = [bundle_notice(report.ctx.root, outcome)]
     found.append(f"gstack: {report.unasked}" if report.unasked else "")
+    found.append(f"gstack: {report.hostless} (see gstack plugins list)" if report.hostless else "")
     found.append(f"gstack: {sentence(outcome.notice)}" if outcome.notice else "")
     found += [f"gstack: the gate resolver {name} was left out: {what}" for name, what in outcome.failures]
     return [text for text in found if text]
