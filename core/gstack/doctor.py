@@ -164,7 +164,7 @@ def skills(checkup: Checkup) -> list[Finding]:
     findings += [Finding("warn", "skill skipped", f"{path}: {why}") for path, why in found.skipped]
     findings += [Finding("info", "skill shadowed", f"{path} by {other}") for path, other in found.shadowed]
     findings += [finding for skill in found.skills for finding in _sources_of(skill)]
-    return findings + _contracts_of(checkup, found.skills)
+    return findings + _contracts_of(checkup, found.skills, overlay)
 
 
 def _sources_of(skill: Skill) -> list[Finding]:
@@ -182,7 +182,7 @@ def _sources_of(skill: Skill) -> list[Finding]:
     return findings
 
 
-def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
+def _contracts_of(checkup: Checkup, found: Sequence[Any], overlay: str | None) -> list[Finding]:
     from gstack.contracts.judge import Bench
     from gstack.contracts.schema import declared_in, parse_contract, reading_note
 
@@ -191,7 +191,7 @@ def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
     for skill in found:
         if skill.contract is None:
             continue
-        source = declared_in(skill.path, skill.sources, checkup.root)
+        source = declared_in(skill.path, skill.sources, checkup.root, overlay)
         try:
             parse_contract(skill.contract, kinds, source=source, note=reading_note(skill.sources))
             good += 1

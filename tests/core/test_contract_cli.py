@@ -19,6 +19,7 @@ from gstack.cli import contract as commands
 from gstack.contracts import judge as judging
 from gstack.contracts.lint import lint as lint_file
 from gstack.contracts.waivers import parse_waive
+from gstack.trust import trust as trust_folder
 
 BENCH = judging.Bench("/nowhere", {})
 
@@ -143,6 +144,25 @@ def test_the_file_wins_over_the_installed_one(root: Path, home: Path, tmp_path: 
     strict["items"][0]["labels"].append("Owner")
     assert check(met) == 0
     assert check(met, "--skill-file", str(install(tmp_path / "elsewhere", strict))) == 1
+
+
+def test_a_contract_of_a_trusted_project_names_that_file(
+    root: Path,
+    home: Path,
+    tmp_path: Path,
+    met: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    install(home)
+    project = tmp_path / "project"
+    overlay = project / ".gstack" / "skills.yaml"
+    overlay.parent.mkdir(parents=True)
+    overlay.write_text("investigate:\n  contract: {version: 2, items: []}\n")
+    trust_folder(str(root), str(project))
+    monkeypatch.chdir(project)
+    assert check(met) == 5
+    assert error(capsys).startswith(f"SKILL_CONTRACT_NO_CONTRACT: {overlay.resolve()}: contract: ")
 
 
 def test_a_skill_with_a_label_of_its_own(root: Path, home: Path, tmp_path: Path) -> None:

@@ -165,16 +165,22 @@ class Checked:
 class Declared:
     """A skill's contract, the names that its loads may carry, and the item ids of the other skills' contracts.
 
-    Raises NoContract when the skill has none, or an invalid one.
+    ``overlay`` is the trusted project's. Raises NoContract when the skill has none, or an invalid one.
     """
 
     def __init__(
-        self, skill: Skill, names: Names, bench: Bench, others: Mapping[str, Collection[str]] | None = None
+        self,
+        skill: Skill,
+        names: Names,
+        bench: Bench,
+        others: Mapping[str, Collection[str]] | None = None,
+        *,
+        overlay: str | None = None,
     ) -> None:
         self.skill = skill.name
         self.names = names
         self.others = others
-        self.source = declared_in(skill.path, skill.sources, bench.root)
+        self.source = declared_in(skill.path, skill.sources, bench.root, overlay)
         if skill.contract is None:
             raise NoContract(f"{skill.path}: {skill.name} declares no contract")
         note = reading_note(skill.sources)
@@ -184,9 +190,10 @@ class Declared:
 
 
 class SkillBook:
-    """The installed skills' contracts, each compiled when it is asked for."""
+    """The installed skills' contracts, each compiled when it is asked for; ``overlay`` is the trusted project's."""
 
-    def __init__(self, skills: Collection[Skill], bench: Bench) -> None:
+    def __init__(self, skills: Collection[Skill], bench: Bench, *, overlay: str | None = None) -> None:
+        self._overlay = overlay
         self._skills: dict[str, Skill] = {}
         for skill in skills:
             self._skills.setdefault(skill.name, skill)
@@ -207,7 +214,7 @@ class SkillBook:
                 for other in self._skills.values()
                 if other.name != name and other.contract is not None
             }
-            self._declared[name] = Declared(self._skills[name], self.names, self._bench, others)
+            self._declared[name] = Declared(self._skills[name], self.names, self._bench, others, overlay=self._overlay)
         return self._declared[name]
 
     def item_ids(self) -> list[str]:
@@ -226,7 +233,7 @@ def installed_skills(bench: Bench, cwd: str) -> SkillBook:
             bench.problems.append(f"{host.id}: its skills can't be read: {failed.what}")
             continue
         skills.extend(found)
-    return SkillBook(skills, bench)
+    return SkillBook(skills, bench, overlay=overlay)
 
 
 def _skills_of(host: HostAdapter, bench: Bench, cwd: str, overlay: str | None) -> list[Skill]:
