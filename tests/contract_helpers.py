@@ -55,6 +55,19 @@ class Says:
         return f"the word {item.fields['word']}"
 
 
+class HasFile(Says):
+    """Met when the session's folder holds the file ``word``."""
+
+    name = "test.file"
+    fields = (Field("word", required=True),)
+
+    def check(self, item: Item, run: Run) -> Verdict:
+        if run.cwd is None:
+            return Verdict(CANNOT_TELL, "the session's folder isn't known")
+        found = (Path(run.cwd) / item.fields["word"]).is_file()
+        return Verdict(MET) if found else Verdict(MISSING, f"there is no {item.fields['word']}")
+
+
 class Fails(Says):
     """Does whatever ``how`` is when it is asked."""
 

@@ -112,10 +112,14 @@ def write_launchers(root: str) -> None:
             write_atomic(path, data, mode=0o700)
 
 
-def try_launcher(path: str, *, host: str = "claude-code", timeout: float = 20.0) -> str:
+def try_launcher(
+    path: str, *, host: str = "claude-code", timeout: float = 20.0, env: dict[str, str] | None = None
+) -> str:
     """Run the launcher as a host would, on a payload that no feature answers; what is wrong, or ``""``."""
     try:
-        done = subprocess.run([path, host, "Stop"], input=b"{}\n", capture_output=True, timeout=timeout, check=False)
+        done = subprocess.run(
+            [path, host, "Stop"], input=b"{}\n", capture_output=True, timeout=timeout, check=False, env=env
+        )
     except OSError as error:
         return f"{path} can't be run: {error.strerror}"
     except subprocess.TimeoutExpired:

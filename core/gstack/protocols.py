@@ -194,6 +194,30 @@ class HostAdapter(Protocol):
         """Is the host here, does its file parse, are the entries present and right, will it run them?"""
 
 
+class KnowsSessions(Protocol):
+    """What a :class:`HostAdapter` may offer besides, each by itself, about the sessions of its transcripts.
+
+    Without ``about`` a replay takes every session for one of a person in no particular folder, and kinds about files
+    can't tell in ``gstack contract report``; without ``subagent_transcripts`` files of subagents are left out.
+    """
+
+    def about(self, path: str) -> Mapping[str, Any]:
+        """``cwd`` (the folder that it was started in), ``interactive`` and ``session_id`` of a transcript, each where
+        it says so. Never raises."""
+
+    def subagent_transcripts(self, path: str) -> Sequence[str]:
+        """The files that hold what the subagents of a session did, by its transcript. Never raises."""
+
+
+class SeesHooksOff(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that ``gstack setup`` says at once that what it registered
+    won't run."""
+
+    def hooks_off(self, env: Mapping[str, str], project: str | None) -> Sequence[Finding]:
+        """What in the host's settings keeps every hook from running, of the user and of ``project`` where one is
+        given; empty when nothing does. ``gstack setup`` prints each finding as a warning. Never raises."""
+
+
 class RegisteredCommand(NamedTuple):
     """A command of gstack's in a host's settings: the host's ``event``, the ``command`` line, its limit in ``seconds``,
     and the settings ``file``."""

@@ -26,6 +26,7 @@ from gstack.contracts import decision, hook, trouble
 from gstack.contracts.records import record_path
 from gstack.errors import ContractState, UnknownShape
 from gstack.sessions import read_session
+from gstack.trust import trust as trust_folder
 
 CONTRACT = {"version": 1, "items": [{"id": "word", "kind": "test.says", "word": "magic"}]}
 FEEDBACK = Event("continuation", text="Stop hook feedback:\nSKILL_CONTRACT_UNMET investigate (contract v1): x", ts=99.0)
@@ -543,6 +544,19 @@ def test_an_invalid_contract_names_its_file(tmp_path: Path, capfd: pytest.Captur
         'contract item "word": unknown kind "vendor.gone"'
     )
     assert outcomes(tmp_path) == []
+
+
+def test_an_invalid_contract_of_a_trusted_project_names_its_file(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "project"
+    overlay = project / ".gstack" / "skills.yaml"
+    overlay.parent.mkdir(parents=True)
+    overlay.write_text("investigate:\n  contract: {version: 2, items: []}\n")
+    trust_folder(str(tmp_path / "state"), str(project))
+    ctx = ctx_of(tmp_path, said("hm"), contracts={"investigate": {"version": 2}}, cwd=str(project))
+    ctx.skills().sources["investigate"] = {"contract": ".gstack/skills.yaml"}
+    assert f"SKILL_CONTRACT_STATE_ERROR {overlay.resolve()}: " in trouble_of(stop(ctx), capfd)
 
 
 @pytest.mark.parametrize("raw", [None, [], "x", {"items": 3}, {"version": 2}, {"version": 1, "items": [None, 3]}])

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env, table
 from gstack.entrypoints import current_paths, find
@@ -45,10 +44,10 @@ def list_(as_json: _JSON = False) -> None:
     for status in statuses:
         found = status.found
         out.add_row(
-            escape(found.id),
+            found.id,
             found.group.removeprefix("gstack.").removesuffix("s").replace("_", " "),
-            escape(f"{found.dist} {found.version}"),
-            escape(_state(status)),
+            f"{found.dist} {found.version}",
+            _state(status),
         )
     console().print(out)
 

@@ -122,10 +122,15 @@ class _Stop:
 
     def contract_path(self, run: "Run") -> str:
         """The file that declares the run's contract."""
-        from gstack.contracts.schema import declared_in
+        from gstack.contracts.schema import PROJECT_OVERLAY, declared_in
 
-        path = self.index.names.get(run.skill, run.skill)
-        return declared_in(path, self.index.sources.get(run.skill, {}), self.ctx.root)
+        path, sources = self.index.names.get(run.skill, run.skill), self.index.sources.get(run.skill, {})
+        overlay = None
+        if sources.get("contract") == PROJECT_OVERLAY:
+            from gstack.trust import trusted_overlay
+
+            overlay, _ = trusted_overlay(self.ctx.root, self.event.cwd)
+        return declared_in(path, sources, self.ctx.root, overlay)
 
     def contract_of(self, run: "Run") -> "tuple[Contract, dict[str, Any]]":
         """The run's contract, and the kinds that it names. Raises NoContract for an invalid one."""

@@ -77,14 +77,21 @@ def parse_contract(
     return Contract(items, VERSION, sha256(dump_json(_ordered(raw)).encode("ascii")))
 
 
-def declared_in(path: str, sources: "Mapping[str, str]", root: str) -> str:
-    """The file that a skill's contract stands in: its ``SKILL.md`` (``path``), the file beside it, or the overlay.
+#: What ``sources`` calls the overlay of a trusted project.
+PROJECT_OVERLAY = ".gstack/skills.yaml"
 
-    ``sources`` is that of :class:`gstack.api.Skill`, ``root`` the state folder.
+
+def declared_in(path: str, sources: "Mapping[str, str]", root: str, overlay: "str | None" = None) -> str:
+    """The file that a skill's contract stands in: its ``SKILL.md`` (``path``), the file beside it, or an overlay.
+
+    ``sources`` is that of :class:`gstack.api.Skill`, ``root`` the state folder, ``overlay`` the file of the trusted
+    project that the session is in.
     """
     home = sources.get("contract", "")
     if home == "gstack.yaml":
         return join(parent(path), home)
+    if home == PROJECT_OVERLAY:
+        return overlay or home
     return join(root, home) if home == "skills.yaml" else path
 
 

@@ -85,7 +85,7 @@ class ClaudeCode:
         return transcripts(env)
 
     def about(self, path: str) -> "dict[str, Any]":
-        """What holds for the whole session of a transcript (:class:`gstack.replay.files.KnowsSessions`)."""
+        """What holds for the whole session of a transcript (:class:`gstack.protocols.KnowsSessions`)."""
         from gstack_hosts.claude_code.about import about
 
         return about(path)
@@ -163,7 +163,7 @@ class ClaudeCode:
         return diagnose(wanted, launcher, env, project)
 
     def hooks_off(self, env: "Mapping[str, str]", project: "str | None") -> "list[Finding]":
-        """What in Claude Code's settings keeps every hook from running; ``gstack setup`` warns of it."""
+        """What in Claude Code's settings keeps every hook from running (:class:`gstack.protocols.SeesHooksOff`)."""
         from gstack_hosts.claude_code.settings import hooks_off
 
         return hooks_off(env, project)
