@@ -213,7 +213,8 @@ class _Run:
     def keep_code(self, path: str) -> None:
         """Store the code that this run loaded for the next one, if it took the fast road (see :mod:`gstack.boot`)."""
         boot = sys.modules.get("gstack.boot")
-        if boot is None or "gstack.snapshot_build" in sys.modules:
+        # one that runs with another state folder than the launcher's, as `gstack doctor` lets it, leaves no trace there
+        if boot is None or self.root != self.recorded_root or "gstack.snapshot_build" in sys.modules:
             return
         called = boot.to_store()
         if called is None:
