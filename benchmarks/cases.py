@@ -35,7 +35,7 @@ class Case:
         against: str = "",
         before: Callable[[], object] | None = None,
         rounds: int = 1000,
-        warm: int = 3,
+        warm: int = 5,
     ) -> None:
         self.label = label
         self.name = name
@@ -88,7 +88,8 @@ def prompt_payload(box: Sandbox, session: str) -> bytes:
 
 def hook_case(box: Sandbox, label: str, name: str, payload: bytes, **more: Any) -> Case:
     env = {**box.env, "CLAUDECODE": "1"}
-    return Case(label, name, [launcher_path(box.root), "claude-code"], payload, env=env, **more)
+    command = [launcher_path(box.root), "claude-code", json.loads(payload)["hook_event_name"]]
+    return Case(label, name, command, payload, env=env, **more)
 
 
 @contextlib.contextmanager
