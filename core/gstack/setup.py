@@ -62,7 +62,7 @@ def find_host(root: str, env: Mapping[str, str], name: str) -> Any:
     plan = load_plan(root, import_paths(), env)
     host = plan.get("gstack.host_adapters", name)
     if host is None:
-        known = sorted(n for row in plan.rows if row["group"] == "gstack.host_adapters" for n in row["names"])
+        known = sorted(n for row in plan.rows("gstack.host_adapters") for n in row["names"])
         raise UsageError(f"no host adapter is called {name!r}", hint="installed: " + (", ".join(known) or "none"))
     return host
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from gstack import plan
-from gstack.isolation import change_trouble, isolated, note_trouble
-from gstack.plan import Plan, PluginFailed
+from gstack.failures import PluginFailed, change_trouble, note_trouble
+from gstack.isolation import isolated
+from gstack.plan import Plan
 
 OUTSIDE = (
     "from gstack.api import hookimpl\n"
@@ -38,6 +39,7 @@ def rows(folder: Path, name: str, body: str, *, names: tuple[str, ...] = ()) -> 
             "builtin": False,
             "names": [*(names or (f"vendor.{name}",))],
             "folder": str(folder),
+            "file": str(folder / f"outside_{name}.py"),
         }
     ]
 
@@ -92,7 +94,8 @@ def test_three_overruns_set_aside_until_enabled(tmp_path: Path) -> None:
         assert "vendor.slow" not in plan.disabled_plugins(root, {})
         note_trouble(root, PluginFailed("vendor.slow", "took longer", overran=True))
     assert "vendor.slow" in plan.disabled_plugins(root, {})
-    assert not Plan(root, rows(tmp_path, "slow", "return 1"), plan.disabled_plugins(root, {})).rows
+    made = Plan(root, rows(tmp_path, "slow", "return 1"), plan.disabled_plugins(root, {}))
+    assert not made.rows("gstack.contract_kinds")
     change_trouble(root, lambda data: data["trouble"].pop("vendor.slow"))
     assert "vendor.slow" not in plan.disabled_plugins(root, {})
 
