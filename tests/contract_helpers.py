@@ -8,8 +8,8 @@ from typing import Any
 
 from gstack.api import CANNOT_TELL, MET, MISSING, TURN_ENDING, Event, Field, HookEvent, Item, Run, ToolCall, Verdict
 from gstack.config import Switch
+from gstack.failures import PluginFailed
 from gstack.isolation import isolated
-from gstack.plan import PluginFailed
 from gstack.snapshot import SkillIndex
 from gstack.testing.transcript import SESSION, Transcript
 

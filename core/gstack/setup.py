@@ -12,9 +12,10 @@ from typing import Any
 from gstack.config import KEYS, SWITCHES, Config, Switch, switch, switch_word
 from gstack.config_edit import readable, set_key
 from gstack.errors import CheckFailed, StateError, UsageError
+from gstack.failures import PluginFailed
 from gstack.launcher import import_paths, launcher_path, try_launcher, write_launchers
 from gstack.lowlevel import dump_json, join, load_json, read_file
-from gstack.plan import PluginFailed, disabled_plugins, load_object
+from gstack.plan import disabled_plugins, load_object
 from gstack.state import write_atomic
 
 _SAYS = {
@@ -69,7 +70,7 @@ def find_host(root: str, env: Mapping[str, str], name: str) -> Any:
         if name in status.names:
             where = (status.found.module, status.found.attr, status.found.group)
             try:
-                objects = isolated(status.found.id, load_object, *where, limit=LOOK_LIMIT)
+                objects = isolated(status.found.id, lambda where=where: list(load_object(*where)), limit=LOOK_LIMIT)
             except PluginFailed as failed:
                 raise UsageError(f"the host adapter {name!r} doesn't work: {failed.what}") from None
             return next(one for one in objects if one.id == name)

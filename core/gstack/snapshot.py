@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gstack.config import Config
+    from gstack.plan import Row
 
     Stamp = tuple[int, int, int, int]
 
 #: Format of the files; a change makes older ones stale.
-FORMAT = 5
+FORMAT = 6
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
 
@@ -148,14 +149,31 @@ def plan_path(root: str) -> str:
 
 
 def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Plan:
-    """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in)."""
-    blob = read_blob(plan_path(root))
+    """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in).
+
+    Each group is bound to the files of its own plug-ins and looked at when it is asked for, so that a plug-in costs
+    nothing where it has no part. One that is stale makes the whole plan stale.
+    """
+    blob: Any = read_blob(plan_path(root))
     disabled = disabled_plugins(root, env)
-    if not blob or blob["folders"] != list(paths) or blob["disabled"] != sorted(disabled) or not fresh(blob):
+    made = not blob or blob["folders"] != list(paths) or blob["disabled"] != sorted(disabled) or not fresh(blob)
+    if made:
         from gstack.snapshot_build import build_plan
 
         blob = build_plan(root, paths, disabled)
-    return Plan(root, blob["rows"], disabled)
+
+    def rows(group: str) -> "list[Row]":
+        nonlocal blob, made
+        found, bound = loads(blob["groups"][group])
+        if not made and bound and not fresh(bound):
+            from gstack.snapshot_build import build_plan
+
+            blob, made = build_plan(root, paths, disabled), True
+            found, _ = loads(blob["groups"][group])
+        plugins: list[Row] = found
+        return plugins
+
+    return Plan(root, read=rows)
 
 
 # ------------------------------------------------------------------------------------------------- skills
@@ -246,8 +264,8 @@ def scorer_settings(config: "Config", plan: Plan) -> "list[Any]":
     wanted = [config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]
     rows = [
         [row["id"], row["version"], *row["names"]]
-        for row in plan.rows
-        if row["group"] == "gstack.trigger_scorers" and any(name in row["names"] for name in wanted)
+        for row in plan.rows("gstack.trigger_scorers")
+        if any(name in row["names"] for name in wanted)
     ]
     return [wanted, rows, config.get("route_equivalents")]
 

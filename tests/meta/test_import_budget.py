@@ -13,6 +13,7 @@ import pytest
 from gstack.launcher import launcher_path
 from gstack.lowlevel import POSIX
 from gstack.sandbox import Sandbox
+from gstack.testing import FakeSite
 
 pytestmark = pytest.mark.skipif(not POSIX, reason="the budget is POSIX's; on Windows os and msvcrt join it")
 
@@ -163,6 +164,16 @@ contract:
 ---
 body
 """
+OUTSIDE = """
+from gstack.api import hookimpl
+class One:
+    name = "{name}"
+    fields = ()
+    def prepare(self, skills): return 1
+    def score(self, prompt, index): return []
+@hookimpl
+def gstack_{group}(): return [One()]
+"""
 SKILL = "---\nname: investigate\ndescription: d\ntriggers:\n  - fix this bug\n---\n# Investigate\n"
 
 
@@ -182,6 +193,20 @@ def test_routing_stays_within_its_budget(old_box: Sandbox) -> None:
     found = modules_after(old_box, "UserPromptSubmit", payload)
     assert "gstack_plugins.lexical_scorer" in found
     check(found, ROUTE)
+
+
+def test_an_outside_plug_in_that_scores_adds_its_isolation(old_box: Sandbox, tmp_path: Path) -> None:
+    old_box.configure(skill_routing="on", route_shadow_scorers="acme.scorer")
+    site = FakeSite(str(tmp_path / "site"), old_box)
+    for name, group in (("acme.scorer", "trigger_scorers"), ("acme.kind", "contract_kinds")):
+        module = name.replace(".", "_")
+        site(module, {f"gstack.{group}": {name: module}}, {module + ".py": OUTSIDE.format(name=name, group=group)})
+    payload = {"session_id": "a", "cwd": old_box.work, "hook_event_name": "UserPromptSubmit", "prompt": "fix this bug"}
+    assert old_box.run("UserPromptSubmit", payload).code == 0
+    time.sleep(2.1)  # the first import wrote bytecode into the folder
+    found = modules_after(old_box, "UserPromptSubmit", payload)
+    assert "acme_scorer" in found
+    check(found, ROUTE | {"acme_scorer", "gstack.isolation"})
 
 
 def transcript(box: Sandbox, *records: dict[str, object]) -> str:

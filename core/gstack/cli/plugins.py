@@ -9,7 +9,7 @@ import typer
 from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env, table
 from gstack.entrypoints import current_paths, find
 from gstack.errors import CheckFailed, StateError
-from gstack.isolation import change_trouble
+from gstack.failures import change_trouble
 from gstack.plan import read_trouble
 from gstack.plugins import Status, survey
 from gstack.snapshot import plan_path

@@ -79,8 +79,8 @@ def _muted(outcome: Outcome, host: Any, env: dict[str, str], project: str | None
     ask = getattr(host, "hooks_off", None)
     if ask is None or all(found.value == "off" for found in outcome.switches.values()):
         return []
+    from gstack.failures import PluginFailed
     from gstack.isolation import isolated
-    from gstack.plan import PluginFailed
 
     try:
         findings = isolated(host.id, lambda: list(ask(env, project)), limit=10.0)

@@ -5,7 +5,7 @@ Hot: the stop hook judges with it, so builtins only.
 
 from gstack.api import CANNOT_TELL, MET, MISSING, Value
 from gstack.contracts.runs import early_exit
-from gstack.plan import PluginFailed
+from gstack.plan import plugin_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _judge(item: "Item", run: "Run", kind: "ContractKind", call: "Call") -> Item
     try:
         verdict = call(kind, kind.check, item, run)
         status, why = verdict.status, " ".join(str(verdict.why).split())
-    except PluginFailed as failed:
+    except plugin_failed() as failed:
         return ItemResult(item.id, item.kind, CANNOT_TELL, failed.what)
     except AttributeError:
         return ItemResult(item.id, item.kind, CANNOT_TELL, "the kind gave no verdict")

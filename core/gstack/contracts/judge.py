@@ -15,9 +15,10 @@ from gstack.contracts.check import Outcome, evaluate
 from gstack.contracts.runs import Names, last_run, with_final_text
 from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contract, reading_note
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
+from gstack.failures import PluginFailed
 from gstack.inventory import load_skills
 from gstack.isolation import isolated
-from gstack.plan import OWN_DISTRIBUTION, PluginFailed, load_object
+from gstack.plan import OWN_DISTRIBUTION, load_object
 from gstack.plugins import Status, known_owner, survey
 from gstack.protocols import ContractKind, HostAdapter
 from gstack.session_facts import facts_of
