@@ -35,7 +35,7 @@ class Case:
         against: str = "",
         before: Callable[[], object] | None = None,
         rounds: int = 1000,
-        warm: int = 8,
+        warm: int = 5,
     ) -> None:
         self.label = label
         self.name = name
