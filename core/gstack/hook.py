@@ -221,6 +221,9 @@ class _Run:
             return
         from gstack.bootstore import store
 
+        # enough for a slow machine: a hook that can't store its code tries again the next time
+        ALARM.deadline = monotonic() + 5.0
+        ALARM.arm()
         try:
             store(path, called)
         except (OSError, SyntaxError, ValueError, Deadline):
