@@ -191,8 +191,9 @@ class Source:
             line = b"".join(rest)
             yield start - len(line), line, 0, len(line)
 
-    def lines_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes]]":
-        """The lines from the last to the first, each with its newline, as far as ``limit`` bytes back.
+    def chunks_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes, int, int]]":
+        """The lines from the end on, in chunks as :meth:`chunks` gives them, the last chunk first, as far as ``limit``
+        bytes back.
 
         Ends early, between two lines, when the limit is reached; a line that crosses it is not given.
         """
@@ -201,20 +202,35 @@ class Source:
         while start > 0 and self.size - start < limit:
             stop, start = start, max(0, start - self.block)
             data = self._read(start, stop)
-            if len(data) < stop - start:  # the file has shrunk: what follows there now is another line
-                ahead = []
             end = len(data)
-            while end or ahead:
-                # a line without parts ahead ends with the newline before ``end``
-                cut = data.rfind(b"\n", 0, end if ahead else end - 1) + 1
-                if not cut:
-                    break
-                yield start + cut, b"".join([data[cut:end], *ahead])
+            if end < stop - start:  # the file has shrunk: what follows there now is another line
+                ahead = []
+            if ahead:
+                cut = data.rfind(b"\n") + 1
+                if not cut and start > 0:
+                    ahead.insert(0, data)
+                    continue
+                line = b"".join([data[cut:], *ahead])
+                yield start + cut, line, 0, len(line)
                 ahead, end = [], cut
-            if end:
-                ahead.insert(0, data[:end])
-        if start == 0 and ahead:
-            yield 0, b"".join(ahead)
+            first = data.find(b"\n", 0, end) + 1 if start > 0 else 0
+            if start > 0 and end:
+                ahead = [data[: first or end]]
+            if first < end and (first or start == 0):
+                yield start, data, first, end
+
+    def lines_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes]]":
+        """The lines from the last to the first, each with its newline, as far as :meth:`chunks_back` goes."""
+        for place, data, first, last in self.chunks_back(limit):
+            yield from lines_of(place, data, first, last)
+
+
+def lines_of(place: int, data: bytes, first: int, last: int) -> "Iterator[tuple[int, bytes]]":
+    """The lines of a chunk (:meth:`Source.chunks`), from the last to the first, each with the place where it starts."""
+    while first < last:
+        cut = max(data.rfind(b"\n", first, last - 1) + 1, first)
+        yield place + cut, data[cut:last]
+        last = cut
 
 
 def _mib(size: int) -> str:
