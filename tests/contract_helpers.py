@@ -157,7 +157,7 @@ class FakeHost:
     def __init__(self, *readings: Sequence[Event] | Exception, says: str | None = "interactive") -> None:
         self.readings = list(readings)
         self.says = says
-        self.reads = 0
+        self.reads = self.loads = 0
         self.whole: Sequence[Event] = ()
 
     def session_kind(self, env: Mapping[str, str]) -> str | None:
@@ -165,6 +165,16 @@ class FakeHost:
 
     def read_transcript(self, path: str, *, max_bytes: int) -> list[Event]:
         return list(self.whole)
+
+    def _last_load(self, path: str, *, skills: Sequence[str], max_bytes: int) -> Event | None:
+        """What the tests make ``last_load`` of hosts that have one."""
+        found = self.readings[min(self.reads, len(self.readings) - 1)]
+        self.loads += 1
+        if isinstance(found, Exception):
+            if self.reads + 1 < len(self.readings):
+                self.reads += 1
+            raise found
+        return found[0] if found else None
 
     def read_run(self, path: str, *, skills: Sequence[str], max_bytes: int) -> list[Event]:
         found = self.readings[min(self.reads, len(self.readings) - 1)]

@@ -218,6 +218,14 @@ class SeesHooksOff(Protocol):
         given; empty when nothing does. ``gstack setup`` prints each finding as a warning. Never raises."""
 
 
+class FindsLoads(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that a stop at which nothing is to be judged (the turn ends on
+    a question, or the run was met before) needn't read the whole run. Within the hook's import budget."""
+
+    def last_load(self, path: str, *, skills: Collection[str], max_bytes: int) -> Event | None:
+        """The event that ``read_run`` would begin with, or None where it would be empty; the same errors."""
+
+
 class RegisteredCommand(NamedTuple):
     """A command of gstack's in a host's settings: the host's ``event``, the ``command`` line, its limit in ``seconds``,
     and the settings ``file``."""

@@ -13,14 +13,12 @@ from gstack.contracts.runs import (
     asks,
     interrupted,
     last_run,
-    needs_context,
     our_block,
     pending_agents,
     settled,
     with_final_text,
 )
-from gstack.contracts.session_kind import ALWAYS_FINAL, session_kind
-from gstack.contracts.status import ends_on_question, last_status
+from gstack.contracts.session_kind import final_turn
 from gstack.errors import NoContract
 from gstack.logs import log
 from gstack.sessions import read_session, safe_id, update_session
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from gstack.api import Event, Run
     from gstack.contracts.check import Outcome
-    from gstack.contracts.hook import Patience
     from gstack.contracts.records import RunRecord
     from gstack.contracts.schema import Contract
     from gstack.hook import HookContext
@@ -46,8 +43,8 @@ SAME_STOP = 10.0
 TOO_LATE = 0.15
 
 
-def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Patience") -> Answer:
-    """Judge the run that ``events`` begin with.
+def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[], bool]") -> Answer:
+    """Judge the run that ``events`` begin with; ``patience`` waits for the transcript to change (False: time is up).
 
     Raises what the host adapter raises when the transcript is read again, and RecordError for a record that can't be
     used: the caller fails open.
@@ -71,10 +68,25 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Patience") 
         outcome = evaluate(contract, run, kinds, ctx.call, aliases=stop.names.aliases([run.skill]))
         if outcome.met or outcome.unclear or (ctx.event.last_assistant_text is not None and settled(run)):
             break
-        if not patience.changed():
+        if not patience():
             break
         run = stop.run_of(read_events(ctx, stop.index)) or run
     return stop.act(_Judged(run, contract, kinds, outcome))
+
+
+def decide_by_load(ctx: "HookContext", load: "Event") -> "Answer | None":
+    """The answer where the load of a run tells, with the payload, that nothing is to be judged; None: read the run.
+
+    Raises RecordError as :func:`decide` does, and answers as that would.
+    """
+    stop = _Stop(ctx, str(safe_id(ctx.event.session_id)))
+    run = stop.run_of([load])
+    if run is None:
+        return None
+    early = stop.by_load(run, final_turn(ctx, run.final_text))
+    if early is not None:
+        stop.remember_load(run)
+    return early
 
 
 class _Judged(Value):
@@ -146,33 +158,31 @@ class _Stop:
 
     def without_verdict(self, run: "Run") -> "Answer | None":
         """The answer where nothing is to be judged now (C4: final turn, steps 1 and 2); None: judge."""
-        if not self.is_final(run):
-            return self.allow(run, "allow reason=not-final")
-        known = self.known(run)
-        if known is not None and known["outcome"] in DONE:
-            return self.allow(run, f"allow reason=recorded outcome={known['outcome']}")
+        final = final_turn(self.ctx, run.final_text)
+        early = self.by_load(run, final)
+        if early is not None:
+            return early
+        if final is None and asks(run):
+            return self.not_final(run)
         if interrupted(run):
             return self.allow(run, "allow reason=interrupted")
-        agents = self.running_agents(run, known)
+        agents = self.running_agents(run, self.known(run))
         if agents:
             return self.defer(run, agents)
         return None
 
-    def is_final(self, run: "Run") -> bool:
-        """Whether this turn is a final one."""
-        status = last_status(run.final_text)
-        if status and status != "NEEDS_CONTEXT":
-            return True
-        if session_kind(self.ctx.env, self.host_says()) in ALWAYS_FINAL:
-            return True
-        return not (status or ends_on_question(run.final_text) or needs_context(run.final_text) or asks(run))
+    def by_load(self, run: "Run", final: "bool | None") -> "Answer | None":
+        """The answer where the run's load tells, with what its final text says, that nothing is to be judged."""
+        if final is False:
+            return self.not_final(run)
+        known = find_run(self.record, run.load_id)
+        if known is not None and known["outcome"] in DONE:
+            return self.allow(run, f"allow reason=recorded outcome={known['outcome']}")
+        return None
 
-    def host_says(self) -> "str | None":
-        """What the host says about who sits there: its variables, else its payload."""
-        said: str | None = self.ctx.host.session_kind(self.ctx.env)
-        if said is None and self.event.interactive is not None:
-            return "interactive" if self.event.interactive else "headless"
-        return said
+    def not_final(self, run: "Run") -> Answer:
+        """Let the stop pass: the person is asked something first."""
+        return self.allow(run, "allow reason=not-final")
 
     def known(self, run: "Run") -> "RunRecord | None":
         """The run as recorded; what was only observed doesn't bind a switch that is on now."""

@@ -123,6 +123,15 @@ def find_run(record: "SessionRecord | None", load_id: str) -> "RunRecord | None"
     return None
 
 
+def has_settled_run(root: str, session: str) -> bool:
+    """Whether a run of the session has an outcome that stays; False as well where its record can't be used."""
+    try:
+        record = read_record(root, session)
+    except RecordError:
+        return False
+    return any(run["outcome"] in DONE for run in record["runs"]) if record else False
+
+
 def change_run(
     root: str,
     session: str,

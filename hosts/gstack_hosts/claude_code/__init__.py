@@ -78,6 +78,12 @@ class ClaudeCode:
 
         return read_run(path, skills=skills, max_bytes=max_bytes)
 
+    def last_load(self, path: str, *, skills: "Collection[str]", max_bytes: int) -> "Event | None":
+        """The load that ``read_run`` begins with (:class:`gstack.protocols.FindsLoads`)."""
+        from gstack_hosts.claude_code.transcript import last_load
+
+        return last_load(path, skills=skills, max_bytes=max_bytes)
+
     def transcripts(self, env: "Mapping[str, str]") -> "Iterable[str]":
         """The transcripts on this machine, newest first."""
         from gstack_hosts.claude_code.transcript import transcripts
