@@ -22,13 +22,13 @@
     `-- NotLoaded               6   SKILL_CONTRACT_NOT_LOADED
 
 Those that aren't below lie where they are raised: :class:`gstack.gate.client.FetchError`,
-:class:`gstack.contracts.records.RecordError`, :class:`gstack.gate.index.BundleMissing`,
-:class:`gstack.gate.signing.BundleRefused`, :class:`gstack.gate.package.SkillRefused`,
-:class:`gstack.replay.scene.CannotJudge`.
+:class:`gstack.gate.index.BundleMissing`, :class:`gstack.gate.signing.BundleRefused`,
+:class:`gstack.gate.package.SkillRefused`, :class:`gstack.replay.scene.CannotJudge`.
 
 The numbers are those of the specification (contracts C8, switches S2, gate G3). The command line prints
 ``<code word>: <message>`` as one line on standard error and exits with the code; ``--debug`` adds the traceback.
-Used by the hook as well, so builtins only.
+Used by the hook as well, so builtins only. Making these classes costs as much as all else that a stop does, so hot
+modules import them where they raise one, and look at what they caught before they do.
 """
 
 
@@ -86,6 +86,14 @@ class ContractState(StateError):
     """A transcript, record or state folder can't be read or written (contracts C8)."""
 
     code = "SKILL_CONTRACT_STATE_ERROR"
+
+
+class RecordError(ContractState):
+    """A session's record can't be used; ``path`` is the file."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
 
 
 class BundleError(StateError):

@@ -4,7 +4,6 @@ Hot: the stop hook reads with it, so builtins only. A transcript is a file of li
 moment: it is read up to the size that it had when it was opened, and may shrink meanwhile.
 """
 
-from gstack.errors import ContractState
 from gstack.lowlevel import CHUNK, sys_os
 from gstack.values.tools import skill_name
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from gstack.api import Event
+    from gstack.errors import ContractState
 
 #: Largest transcript that is read, in bytes (contracts C8).
 LIMIT = 32 << 20
@@ -137,12 +137,14 @@ class Source:
     def __exit__(self, *exc: object) -> None:
         sys_os.close(self._fd)
 
-    def _problem(self, cause: str) -> ContractState:
+    def _problem(self, cause: str) -> "ContractState":
+        from gstack.errors import ContractState
+
         error = ContractState(f"{self.path}: {cause}")
         error.path = self.path  # type: ignore[attr-defined]
         return error
 
-    def _unreadable(self, error: Exception) -> ContractState:
+    def _unreadable(self, error: Exception) -> "ContractState":
         if isinstance(error, FileNotFoundError):
             return self._problem("there is no such file")
         return self._problem(f"it can't be read ({getattr(error, 'strerror', None) or error})")

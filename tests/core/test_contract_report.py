@@ -12,9 +12,9 @@ from contract_helpers import SESSION, HasFile, Says, Transcript
 from gstack.api import Skill
 from gstack.contracts import report as reports
 from gstack.contracts.judge import Bench, SkillBook
-from gstack.contracts.records import STUCK_AFTER, RecordError, stuck_runs
+from gstack.contracts.records import STUCK_AFTER, stuck_runs
 from gstack.contracts.report import Judge, Report, collect, misses_over_time, render_html
-from gstack.errors import ContractUsage
+from gstack.errors import ContractUsage, RecordError
 
 DAY = 86400
 NOW = 1_800_000_000

@@ -90,7 +90,7 @@ STOP = TOOLS | {
     "gstack.contracts",
     "gstack.contracts.hook",
     "gstack.transcript",
-    "gstack.values.contracts",
+    "gstack.values.runs",
     "gstack_hosts.claude_code.events",
     "gstack_hosts.claude_code.needles",
     "gstack_hosts.claude_code.paths",
@@ -99,6 +99,7 @@ STOP = TOOLS | {
     "gstack_hosts.claude_code.transcript",
 }
 VERDICT = {
+    "gstack.values.contracts",
     *(
         f"gstack.contracts.{name}"
         for name in ["block_text", "check", "decision", "matching", "records", "runs", "schema"]

@@ -111,3 +111,15 @@ def _waive(result: ItemResult, waived: "Mapping[str, str]") -> ItemResult:
     if result.status == MET or result.id not in waived:
         return result
     return ItemResult(result.id, result.kind, WAIVED, waived[result.id])
+
+
+class Judged(Value):
+    """A run with the contract that it was judged by and what came of it."""
+
+    __slots__ = ("contract", "kinds", "outcome", "run")
+
+    def __init__(self, run: "Run", contract: "Contract", kinds: "dict[str, Any]", outcome: Outcome) -> None:
+        self.run = run
+        self.contract = contract
+        self.kinds = kinds
+        self.outcome = outcome

@@ -4,8 +4,7 @@ Hot: the stop hook decides with it, so builtins only. The record is written befo
 the stop is allowed.
 """
 
-from gstack.api import ALLOW, Answer, Value
-from gstack.contracts.check import WAIVED, evaluate
+from gstack.api import ALLOW, Answer, Run
 from gstack.contracts.hook import read_events
 from gstack.contracts.records import DONE, change_run, find_run, read_record, records_dir
 from gstack.contracts.runs import (
@@ -19,7 +18,6 @@ from gstack.contracts.runs import (
     with_final_text,
 )
 from gstack.contracts.session_kind import final_turn
-from gstack.errors import NoContract
 from gstack.logs import log
 from gstack.sessions import read_session, safe_id, update_session
 from gstack.transcript import LIMIT
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from gstack.api import Event, Run
-    from gstack.contracts.check import Outcome
+    from gstack.api import Event
+    from gstack.contracts.check import Judged, Outcome
     from gstack.contracts.records import RunRecord
     from gstack.contracts.schema import Contract
     from gstack.hook import HookContext
@@ -61,9 +59,15 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[]
         early = stop.without_verdict(run)
         if early is not None:
             return early
+        from gstack.contracts.check import Judged, evaluate
+
         try:
             contract, kinds = stop.contract_of(run)
-        except NoContract as error:
+        except Exception as error:
+            from gstack.errors import NoContract
+
+            if not isinstance(error, NoContract):
+                raise
             return _trouble(ctx, stop.contract_path(run), error.message)
         outcome = evaluate(contract, run, kinds, ctx.call, aliases=stop.names.aliases([run.skill]))
         if outcome.met or outcome.unclear or (ctx.event.last_assistant_text is not None and settled(run)):
@@ -71,7 +75,7 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[]
         if not patience():
             break
         run = stop.run_of(read_events(ctx, stop.index)) or run
-    return stop.act(_Judged(run, contract, kinds, outcome))
+    return stop.act(Judged(run, contract, kinds, outcome))
 
 
 def decide_by_load(ctx: "HookContext", load: "Event") -> "Answer | None":
@@ -80,25 +84,13 @@ def decide_by_load(ctx: "HookContext", load: "Event") -> "Answer | None":
     Raises RecordError as :func:`decide` does, and answers as that would.
     """
     stop = _Stop(ctx, str(safe_id(ctx.event.session_id)))
-    run = stop.run_of([load])
+    run = stop.run_at(load)
     if run is None:
         return None
     early = stop.by_load(run, final_turn(ctx, run.final_text))
     if early is not None:
         stop.remember_load(run)
     return early
-
-
-class _Judged(Value):
-    """A run with the contract that it was judged by and what came of it."""
-
-    __slots__ = ("contract", "kinds", "outcome", "run")
-
-    def __init__(self, run: "Run", contract: "Contract", kinds: "dict[str, Any]", outcome: "Outcome") -> None:
-        self.run = run
-        self.contract = contract
-        self.kinds = kinds
-        self.outcome = outcome
 
 
 class _Stop:
@@ -109,17 +101,29 @@ class _Stop:
         self.event = ctx.event
         self.session = session
         self.index = ctx.skills()
-        self.names = Names(self.index.names, self.index.labels)
         self.memory = read_session(ctx.root, session)
         self.observe = ctx.switch.value == "observe"
         self.record = read_record(ctx.root, session)
 
     # ------------------------------------------------------------------------------------- what is judged
 
+    @property
+    def names(self) -> Names:
+        """Which skill a load means."""
+        return Names(self.index.names, self.index.labels)
+
     def run_of(self, events: "Sequence[Event]") -> "Run | None":
         """The run to judge, with the payload's final text and folder."""
         run = last_run(events, self.index.contracts, self.names)
         return with_final_text(run, self.event.last_assistant_text, cwd=self.event.cwd) if run else None
+
+    def run_at(self, load: "Event") -> "Run | None":
+        """The same for a run of which only the load is known."""
+        said = load.name or ""
+        skill = said if said in self.index.contracts else self.names.resolve(said)
+        if skill not in self.index.contracts:
+            return None
+        return Run(skill or "", load.uid, final_text=self.event.last_assistant_text or "", loaded_at=load.ts)
 
     def earlier_run(self) -> "Run | None":
         """The run to judge where the load that the host found is of another skill that goes by the same bare name (a
@@ -215,7 +219,7 @@ class _Stop:
 
     # ------------------------------------------------------------------------------------------- a verdict
 
-    def act(self, judged: _Judged) -> Answer:
+    def act(self, judged: "Judged") -> Answer:
         """Record the verdict, and hold the stop when it is negative for the first time (C4: steps 3 and 4)."""
         run, outcome = judged.run, judged.outcome
         if outcome.unclear:
@@ -239,6 +243,8 @@ class _Stop:
     @staticmethod
     def outcome_of(outcome: "Outcome", blocked: bool) -> str:
         """The word for a run that is met; a waiver shows, since it counts as a miss."""
+        from gstack.contracts.check import WAIVED
+
         if outcome.ids(WAIVED):
             return "met_waived"
         return "met_after_block" if blocked else "met"
@@ -252,7 +258,7 @@ class _Stop:
             return False  # the session has gone on since
         return abs(self.ctx.now - blocked_at) < SAME_STOP
 
-    def settle(self, judged: _Judged, word: str) -> Answer:
+    def settle(self, judged: "Judged", word: str) -> Answer:
         """Record an outcome that holds nothing."""
         feedback = our_block(judged.run)
 
@@ -267,12 +273,12 @@ class _Stop:
         self.write(judged.run, change)
         return self.allow(judged.run, word + _missing(judged.outcome))
 
-    def observed(self, judged: _Judged) -> Answer:
+    def observed(self, judged: "Judged") -> Answer:
         """Observe: say in the log what would have been held; the run stopped unmet."""
         self.settle(judged, "miss")
         return Answer(block_stop=self.text(judged))
 
-    def hold(self, judged: _Judged) -> Answer:
+    def hold(self, judged: "Judged") -> Answer:
         """Hold the stop, once whatever races: the record is written first, under the lock."""
         run = judged.run
         text = self.text(judged)
@@ -299,7 +305,7 @@ class _Stop:
 
     # ------------------------------------------------------------------------------------ writing it down
 
-    def text(self, judged: _Judged) -> str:
+    def text(self, judged: "Judged") -> str:
         """The line that holds the stop."""
         from gstack.contracts.block_text import block_text, waive_command
 
@@ -307,7 +313,7 @@ class _Stop:
         missing = judged.outcome.missing
         return block_text(judged.run.skill, judged.contract, missing, judged.kinds, self.ctx.call, command)
 
-    def entry(self, run: "Run", old: "RunRecord | None", word: str, judged: "_Judged | None" = None) -> "RunRecord":
+    def entry(self, run: "Run", old: "RunRecord | None", word: str, judged: "Judged | None" = None) -> "RunRecord":
         """The run as it is to be recorded, keeping what is known of it."""
         new = dict(old or {})
         new.update({"skill": run.skill, "load_id": run.load_id, "outcome": word, "updated_at": int(self.ctx.now)})

@@ -5,7 +5,6 @@ item has an expression. Never half applied: one problem anywhere makes the whole
 """
 
 from gstack.api import Item, Value
-from gstack.errors import NoContract
 from gstack.lowlevel import dump_json, join, parent, sha256
 
 TYPE_CHECKING = False
@@ -71,6 +70,8 @@ def parse_contract(
     if note and not isinstance(raw, dict):
         problems = [Problem((), f"contract: it can't be read as YAML: {note}")]
     if problems:
+        from gstack.errors import NoContract
+
         more = f" (and {len(problems) - 1} more: see gstack contract lint)" if len(problems) > 1 else ""
         raise NoContract(f"{source}: {problems[0].text}{more}")
     items = tuple([_item(entry, kinds[entry["kind"]]) for entry in raw["items"]])
