@@ -93,16 +93,14 @@ STOP = TOOLS | {
     "gstack.values.runs",
     "gstack_hosts.claude_code.events",
     "gstack_hosts.claude_code.needles",
-    "gstack_hosts.claude_code.paths",
     "gstack_hosts.claude_code.records",
-    "gstack_hosts.claude_code.results",
     "gstack_hosts.claude_code.transcript",
 }
 VERDICT = {
     "gstack.values.contracts",
     *(
         f"gstack.contracts.{name}"
-        for name in ["block_text", "check", "decision", "matching", "records", "runs", "schema"]
+        for name in ["block_text", "check", "decision", "early", "matching", "records", "runs", "schema"]
     ),
     *(f"gstack.contracts.{name}" for name in ["session_kind", "status", "waivers"]),
     *(f"gstack.shell{name}" for name in ("", "_reader", "_words")),

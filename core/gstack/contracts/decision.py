@@ -4,7 +4,8 @@ Hot: the stop hook decides with it, so builtins only. The record is written befo
 the stop is allowed.
 """
 
-from gstack.api import ALLOW, Answer, Run
+from gstack.api import ALLOW, Answer
+from gstack.contracts.early import note, remember_load, why_not_judged
 from gstack.contracts.hook import read_events
 from gstack.contracts.records import DONE, change_run, find_run, read_record, records_dir
 from gstack.contracts.runs import (
@@ -18,7 +19,6 @@ from gstack.contracts.runs import (
     with_final_text,
 )
 from gstack.contracts.session_kind import final_turn
-from gstack.logs import log
 from gstack.sessions import read_session, safe_id, update_session
 from gstack.transcript import LIMIT
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from gstack.api import Event
+    from gstack.api import Event, Run
     from gstack.contracts.check import Judged, Outcome
     from gstack.contracts.records import RunRecord
     from gstack.contracts.schema import Contract
@@ -54,7 +54,7 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[]
     run = stop.run_of(events) or stop.earlier_run()
     if run is None:
         return ALLOW
-    stop.remember_load(run)
+    remember_load(ctx, session, run.skill, stop.memory.loaded)
     while True:
         early = stop.without_verdict(run)
         if early is not None:
@@ -76,21 +76,6 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[]
             break
         run = stop.run_of(read_events(ctx, stop.index)) or run
     return stop.act(Judged(run, contract, kinds, outcome))
-
-
-def decide_by_load(ctx: "HookContext", load: "Event") -> "Answer | None":
-    """The answer where the load of a run tells, with the payload, that nothing is to be judged; None: read the run.
-
-    Raises RecordError as :func:`decide` does, and answers as that would.
-    """
-    stop = _Stop(ctx, str(safe_id(ctx.event.session_id)))
-    run = stop.run_at(load)
-    if run is None:
-        return None
-    early = stop.by_load(run, final_turn(ctx, run.final_text))
-    if early is not None:
-        stop.remember_load(run)
-    return early
 
 
 class _Stop:
@@ -117,24 +102,11 @@ class _Stop:
         run = last_run(events, self.index.contracts, self.names)
         return with_final_text(run, self.event.last_assistant_text, cwd=self.event.cwd) if run else None
 
-    def run_at(self, load: "Event") -> "Run | None":
-        """The same for a run of which only the load is known."""
-        said = load.name or ""
-        skill = said if said in self.index.contracts else self.names.resolve(said)
-        if skill not in self.index.contracts:
-            return None
-        return Run(skill or "", load.uid, final_text=self.event.last_assistant_text or "", loaded_at=load.ts)
-
     def earlier_run(self) -> "Run | None":
         """The run to judge where the load that the host found is of another skill that goes by the same bare name (a
         plugin's and a personal one)."""
         events = self.ctx.host.read_transcript(self.event.transcript_path or "", max_bytes=LIMIT)
         return self.run_of(events)
-
-    def remember_load(self, run: "Run") -> None:
-        """Tell the session's record which skill was loaded, after the answer."""
-        if run.skill not in self.memory.loaded:
-            self.ctx.later(lambda: update_session(self.ctx.root, self.session, loaded=[run.skill]))
 
     def contract_path(self, run: "Run") -> str:
         """The file that declares the run's contract."""
@@ -163,30 +135,17 @@ class _Stop:
     def without_verdict(self, run: "Run") -> "Answer | None":
         """The answer where nothing is to be judged now (C4: final turn, steps 1 and 2); None: judge."""
         final = final_turn(self.ctx, run.final_text)
-        early = self.by_load(run, final)
-        if early is not None:
-            return early
+        early = why_not_judged(final, self.record, run.load_id)
+        if early:
+            return self.allow(run, "allow " + early)
         if final is None and asks(run):
-            return self.not_final(run)
+            return self.allow(run, "allow reason=not-final")
         if interrupted(run):
             return self.allow(run, "allow reason=interrupted")
         agents = self.running_agents(run, self.known(run))
         if agents:
             return self.defer(run, agents)
         return None
-
-    def by_load(self, run: "Run", final: "bool | None") -> "Answer | None":
-        """The answer where the run's load tells, with what its final text says, that nothing is to be judged."""
-        if final is False:
-            return self.not_final(run)
-        known = find_run(self.record, run.load_id)
-        if known is not None and known["outcome"] in DONE:
-            return self.allow(run, f"allow reason=recorded outcome={known['outcome']}")
-        return None
-
-    def not_final(self, run: "Run") -> Answer:
-        """Let the stop pass: the person is asked something first."""
-        return self.allow(run, "allow reason=not-final")
 
     def known(self, run: "Run") -> "RunRecord | None":
         """The run as recorded; what was only observed doesn't bind a switch that is on now."""
@@ -351,10 +310,7 @@ class _Stop:
 
     def note(self, run: "Run", text: str) -> None:
         """One line in the log."""
-        mark = "observe " if self.observe else ""
-        word, _, rest = text.partition(" ")
-        line = f"{mark}{word} skill={run.skill} load={run.load_id} {rest}".rstrip()
-        log(self.ctx.root, "skill-contract", self.session, line)
+        note(self.ctx, self.session, run.skill, run.load_id, text)
 
 
 def _missing(outcome: "Outcome") -> str:

@@ -46,13 +46,14 @@ def answer(
         return ALLOW
     patience = _patience(ctx, clock, pause, seen)
     try:
-        if _load_may_tell(ctx):
+        session = _load_may_tell(ctx)
+        if session:
             load: Event | None = _when_shaped(lambda: ctx.host.last_load(**_what(ctx, index)), patience)
             if load is None:
                 return ALLOW
-            from gstack.contracts.decision import decide_by_load
+            from gstack.contracts.early import decide_by_load
 
-            early = decide_by_load(ctx, load)
+            early = decide_by_load(ctx, session, load)
             if early is not None:
                 return early
         events: list[Event] = _when_shaped(lambda: read_events(ctx, index), patience)
@@ -67,22 +68,22 @@ def answer(
         return answer_to(ctx, error)
 
 
-def _load_may_tell(ctx: "HookContext") -> bool:
-    """Whether the run's load may tell that nothing is to be judged: the payload's text ends the turn on a question, or
-    a run of this session is settled. To look for the load first costs a run that is judged a second search."""
+def _load_may_tell(ctx: "HookContext") -> "str | None":
+    """The session's id, if the run's load may tell that nothing is to be judged: the payload's text ends the turn on a
+    question, or a run of this session is settled. A run that is judged all the same is searched for twice."""
     text, session = ctx.event.last_assistant_text, safe_id(ctx.event.session_id)
     if text is None or session is None or not hasattr(ctx.host, "last_load"):
-        return False
+        return None
     if any(mark in text for mark in _ASKING):
         from gstack.contracts.session_kind import final_turn
 
         if final_turn(ctx, text) is False:
-            return True
+            return session
     if not is_file(f"{ctx.root}/skill-contracts/{session}.json"):
-        return False
+        return None
     from gstack.contracts.records import has_settled_run
 
-    return has_settled_run(ctx.root, session)
+    return session if has_settled_run(ctx.root, session) else None
 
 
 def _patience(

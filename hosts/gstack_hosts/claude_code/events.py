@@ -18,8 +18,7 @@ from gstack_hosts.claude_code.envelopes import (
     origin_of,
     typed_command,
 )
-from gstack_hosts.claude_code.results import agents_of, content_text, in_background, refused
-from gstack_hosts.claude_code.tools import load_of, tool_call
+from gstack_hosts.claude_code.tools import agents_of, content_text, in_background, load_of, refused, tool_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +35,11 @@ class Decoder:
     start at the beginning, since a record may be the copy of an earlier one. Of the records that gave events, ``first``
     is the time of the first (None: no such record); ``suspects`` are the ids of those that are older than it and of
     calls that weren't seen but whose results were (``orphans`` tells of these); ``unsure`` says that a record can't be
-    judged so.
+    judged so. ``few``: it is given no more than a line or two, for which loading the C half of ``json`` isn't worth it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, few: bool = False) -> None:
+        self.few = few
         self.events: list[Event] = []
         self.shaped = False
         self.orphans = False

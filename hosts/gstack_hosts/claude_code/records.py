@@ -102,13 +102,16 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
             if done:
                 start = end + 1
                 continue
-        for record in records_of(data[start:end]):
+        for record in records_of(data[start:end], few=decoder.few):
             decoder.add(record, place + start)
         start = end + 1
 
 
-def records_of(line: bytes) -> "list[dict[str, Any]]":
-    """The records on a line, whole. Usually one; two when a newline was lost, none when it is broken. Never raises."""
+def records_of(line: bytes, *, few: bool = False) -> "list[dict[str, Any]]":
+    """The records on a line, whole. Usually one; two when a newline was lost, none when it is broken. Never raises.
+
+    ``few``: as for :class:`gstack_hosts.claude_code.events.Decoder`.
+    """
     text = line.replace(b"\0", b"").decode("utf-8", "replace")
     found: list[dict[str, Any]] = []
     place = 1 if text.startswith("\ufeff") else 0
@@ -117,7 +120,7 @@ def records_of(line: bytes) -> "list[dict[str, Any]]":
         if start < 0 or text[place:start].strip():
             return found  # nothing more, or no object
         try:
-            value, place = scan_json(text, start)
+            value, place = scan_json(text, start, alone=few)
         except (ValueError, RecursionError):
             place = _next_record(text, start + 1)
             if place < 0:
@@ -233,12 +236,12 @@ def _message(
     stop = find(style.stop, body, end) + 1
     blocks: Any = None
     if not stop:
-        blocks, stop = _scan(data, body, end)
+        blocks, stop = _scan(data, body, end, decoder.few)
     elif stop - body > 800 and data.startswith(style.call, body):
         blocks = _writer(data, style, body, stop)
     if blocks is None:
         text = data[body:stop].decode("utf-8", "replace")
-        blocks, length = scan_json(text)
+        blocks, length = scan_json(text, alone=decoder.few)
         if length != len(text):
             return False
     if not uuid:
@@ -288,7 +291,7 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
     said = None
     if decoder.needs_text(ident) or data[text] != 0x22:
         raw = data[text:stop].decode("utf-8", "replace")
-        said, length = scan_json(raw)
+        said, length = scan_json(raw, alone=decoder.few)
         if length != len(raw):
             return False
     elif not _is_one_text(data, style, text, stop):
@@ -300,7 +303,7 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
     if startswith(style.value, after):
         after += len(style.value)
         if not startswith(style.dull, after):
-            value, after = _scan(data, after, end)
+            value, after = _scan(data, after, end, decoder.few)
         elif startswith(style.output, after):
             same = after + len(style.output) + stop - text  # what a shell printed stands twice
             after = same if startswith(style.errors, same) else after
@@ -335,7 +338,7 @@ def _results(
     """Results in another order of keys, or several in one record, whose list begins at ``body``."""
     start, body, end = places
     uuid, stamp = ids
-    blocks, stop = _scan(data, body, end)
+    blocks, stop = _scan(data, body, end, decoder.few)
     for block in blocks:
         if not isinstance(block, dict) or block.get("type") != "tool_result" or block.get("is_error") is True:
             return False
@@ -348,15 +351,15 @@ def _results(
     if at > 0:
         at += len(style.any_value)
         if not data.startswith(style.dull, at):
-            value = _scan(data, at, end)[0]
+            value = _scan(data, at, end, decoder.few)[0]
     decoder.take_results(uuid, stamp, place + start, blocks, value)
     return True
 
 
-def _scan(data: bytes, at: int, end: int) -> "tuple[Any, int]":
+def _scan(data: bytes, at: int, end: int, few: bool) -> "tuple[Any, int]":
     """The JSON value at ``at``, and where it ends. Raises ValueError."""
     text = data[at:end].decode("utf-8", "replace")
-    value, stop = scan_json(text)
+    value, stop = scan_json(text, alone=few)
     if not text.isascii():
         if "\ufffd" in text:
             raise ValueError("bytes that aren't UTF-8 move the places")

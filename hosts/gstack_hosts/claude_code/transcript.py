@@ -9,7 +9,6 @@ import gc
 from gstack.lowlevel import CHUNK, join
 from gstack.transcript import TAIL, Source, epoch, is_load_of, lines_of, since_load
 from gstack_hosts.claude_code.events import Decoder
-from gstack_hosts.claude_code.paths import config_dir
 from gstack_hosts.claude_code.records import Heads, feed
 
 TYPE_CHECKING = False
@@ -72,6 +71,8 @@ def transcripts(env: "Mapping[str, str]") -> "list[str]":
     """The sessions' transcripts on this machine, newest first; subagents' files are not among them."""
     import os
 
+    from gstack_hosts.claude_code.paths import config_dir
+
     found = []
     root = join(config_dir(env), "projects")
     for folder in _entries(root):
@@ -107,8 +108,8 @@ def _reading(path: str, max_bytes: int, block: int, read: "Callable[[Source], T]
             gc.enable()
 
 
-def _decoded(chunks: "Iterable[Chunk]") -> Decoder:
-    decoder, heads = Decoder(), Heads()
+def _decoded(chunks: "Iterable[Chunk]", *, few: bool = False) -> Decoder:
+    decoder, heads = Decoder(few=few), Heads()
     for place, data, first, last in chunks:
         feed(decoder, heads, place, data, first, last)
     return decoder
@@ -171,7 +172,7 @@ class _Search:
     def nothing(self) -> "list[Event]":
         """No events, if this is a transcript at all. Raises UnknownShape."""
         for place, line in self.source.lines_back(self.source.size):
-            if _decoded([(place, line, 0, len(line))]).shaped:
+            if _decoded([(place, line, 0, len(line))], few=True).shaped:
                 return []
         raise _unknown(self.source.path)
 
@@ -258,7 +259,7 @@ class _Search:
         found: list[tuple[int, bytes, set[str]]] = []
         known: set[str] = set()
         for place, line in self.find_on():
-            events = _decoded([(place, line, 0, len(line))]).events
+            events = _decoded([(place, line, 0, len(line))], few=True).events
             uids = {event.uid for event in events if event.type == "load"}
             if uids - known:  # else it is a copy
                 found.append((place, line, uids & known))
@@ -274,7 +275,7 @@ class _Search:
         """The lines before ``searched_from`` that hold a load, if the call in it succeeds."""
         for place, data, first, last in self.source.chunks(0, self.searched_from):
             for start, end in _candidates(data, first, last):
-                events = _decoded([(place, data, start, end)]).events
+                events = _decoded([(place, data, start, end)], few=True).events
                 if any(is_load_of(event, self.skills) for event in events):
                     yield place + start, data[start:end]
 
@@ -282,7 +283,7 @@ class _Search:
 
     def confirmed(self, line: "Chunk", later: "Iterable[Chunk]", copied: "Collection[str]" = ()) -> "Event | None":
         """The last load on a line, but for the ``copied``, whose call has a result in ``later`` that is no failure."""
-        decoder = _decoded([line])
+        decoder = _decoded([line], few=True)
         here = line[0] + line[2]
         if not any(is_load_of(event, self.skills) for event in decoder.events):
             return None
@@ -291,6 +292,8 @@ class _Search:
                 break
             for start, end in _mentions(data, first, last, decoder.loading):
                 feed(decoder, Heads(), place, data, start, end)
+                if not decoder.loading:
+                    break
         loads = [event for event in decoder.finished() if event.ordinal == here and is_load_of(event, self.skills)]
         return next((load for load in reversed(loads) if load.uid not in copied), None)
 

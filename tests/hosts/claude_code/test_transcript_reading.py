@@ -120,7 +120,7 @@ def test_frequent_records_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
             "Edit", {"file_path": "/a", "old_string": "x" * 900, "new_string": "y"}, "done", {"filePath": "/a"}
         )
     decoded: list[Any] = []
-    monkeypatch.setattr("gstack_hosts.claude_code.records.records_of", lambda line: decoded.append(line) or [])
+    monkeypatch.setattr("gstack_hosts.claude_code.records.records_of", lambda line, **_: decoded.append(line) or [])
     for spaced in (False, True):
         decoded.clear()
         decoder, data = Decoder(), session.data(spaced=spaced)
