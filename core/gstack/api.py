@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from gstack.values.contracts import Field as Field
     from gstack.values.contracts import Item as Item
+    from gstack.values.contracts import Run as Run
     from gstack.values.contracts import Verdict as Verdict
+    from gstack.values.events import Event as Event
     from gstack.values.gate import Decision as Decision
     from gstack.values.gate import GateContext as GateContext
     from gstack.values.gate import Invocation as Invocation
-    from gstack.values.runs import Event as Event
-    from gstack.values.runs import Run as Run
     from gstack.values.settings import Finding as Finding
     from gstack.values.settings import Registration as Registration
     from gstack.values.skills import Skill as Skill
@@ -260,10 +260,10 @@ ACTIONS = ("allow", "warn", "block")
 
 #: Where the types live that not every hook needs.
 _HOMES = {
-    "Event": "runs",
+    "Event": "events",
     "Field": "contracts",
     "Item": "contracts",
-    "Run": "runs",
+    "Run": "contracts",
     "Verdict": "contracts",
     "Decision": "gate",
     "GateContext": "gate",

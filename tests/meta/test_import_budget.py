@@ -90,7 +90,7 @@ STOP = TOOLS | {
     "gstack.contracts",
     "gstack.contracts.hook",
     "gstack.transcript",
-    "gstack.values.runs",
+    "gstack.values.events",
     "gstack_hosts.claude_code.events",
     "gstack_hosts.claude_code.needles",
     "gstack_hosts.claude_code.records",

@@ -8,8 +8,10 @@ alone is asked for, since the turn is no final one or the run is settled.
 from time import monotonic, sleep
 
 from gstack.api import ALLOW, TURN_ENDING
+from gstack.contracts.session_kind import final_turn
 from gstack.lowlevel import is_file, sys_os
 from gstack.sessions import safe_id
+from gstack.transcript import LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,11 +76,8 @@ def _load_may_tell(ctx: "HookContext") -> "str | None":
     text, session = ctx.event.last_assistant_text, safe_id(ctx.event.session_id)
     if text is None or session is None or not hasattr(ctx.host, "last_load"):
         return None
-    if any(mark in text for mark in _ASKING):
-        from gstack.contracts.session_kind import final_turn
-
-        if final_turn(ctx, text) is False:
-            return session
+    if any(mark in text for mark in _ASKING) and final_turn(ctx, text) is False:
+        return session
     if not is_file(f"{ctx.root}/skill-contracts/{session}.json"):
         return None
     from gstack.contracts.records import has_settled_run
@@ -140,7 +139,5 @@ def read_events(ctx: "HookContext", index: "SkillIndex") -> "list[Event]":
 
 def _what(ctx: "HookContext", index: "SkillIndex") -> "dict[str, Any]":
     """What the host is to read: which file, and which skills' loads."""
-    from gstack.transcript import LIMIT
-
     spoken = [*index.contracts, *[label for label, name in index.labels.items() if name in index.contracts]]
     return {"path": ctx.event.transcript_path, "skills": spoken, "max_bytes": LIMIT}

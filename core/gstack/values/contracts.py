@@ -1,4 +1,4 @@
-"""What contract kinds declare and say; what they judge is in :mod:`gstack.values.runs`.
+"""What contract kinds declare, judge and say.
 
 Hot: builtins only. Import these names from :mod:`gstack.api`.
 """
@@ -7,7 +7,11 @@ from gstack.api import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from gstack.values.events import Event
+    from gstack.values.tools import ToolCall
 
 
 class Field(Value):
@@ -67,3 +71,59 @@ class Verdict(Value):
     def __init__(self, status: str, why: str = "") -> None:
         self.status = status
         self.why = why
+
+
+class Run(Value):
+    """One load of a skill and what followed it on the main thread: what a contract kind judges.
+
+    ``events`` are in file order, from the event after the load on; ``final_text`` is the text of the turn's last
+    message (the payload's, where the hook has one), ``""`` when there is none; ``cwd`` the session's folder;
+    ``loaded_at`` seconds since the epoch or None.
+    """
+
+    __slots__ = ("cwd", "events", "final_text", "load_id", "loaded_at", "skill")
+
+    def __init__(
+        self,
+        skill: str,
+        load_id: str,
+        events: "Sequence[Event]" = (),
+        *,
+        final_text: str = "",
+        cwd: "str | None" = None,
+        loaded_at: "float | None" = None,
+    ) -> None:
+        self.skill = skill
+        self.load_id = load_id
+        self.events = tuple(events)
+        self.final_text = final_text
+        self.cwd = cwd
+        self.loaded_at = loaded_at
+
+    def texts(self) -> "list[str]":
+        """The assistant's messages in order, the final one last."""
+        found = [event.text for event in self.events if event.type == "text"]
+        if self.final_text and (not found or found[-1].strip() != self.final_text.strip()):
+            found.append(self.final_text)
+        return found
+
+    def results(self) -> "dict[str, Event]":
+        """The result of each call that has one, by call id."""
+        return {event.ref: event for event in self.events if event.type == "result" and event.ref}
+
+    def calls(self, kind: str) -> "list[tuple[int, ToolCall, Event | None]]":
+        """Each call of a tool kind: its place in ``events``, the call, and its result (None: none yet)."""
+        results = self.results()
+        return [
+            (place, event.call, results.get(event.call.id or ""))
+            for place, event in enumerate(self.events)
+            if event.type == "call" and event.call is not None and event.call.kind == kind
+        ]
+
+    def dispatches(self) -> "list[ToolCall]":
+        """The agent launches that were not refused (spec, contracts C2)."""
+        return [
+            call
+            for _, call, result in self.calls("agent")
+            if result is None or not (result.denied or result.ok is False)
+        ]

@@ -40,6 +40,8 @@ class Decoder:
 
     def __init__(self, *, few: bool = False) -> None:
         self.few = few
+        #: How frequent records begin (:func:`gstack_hosts.claude_code.records.feed`).
+        self.heads: tuple[bytes, bytes, bytes, bytes] = (b"", b"", b"", b"")
         self.events: list[Event] = []
         self.shaped = False
         self.orphans = False

@@ -39,34 +39,23 @@ _RECORD = b'{"parentUuid"'
 _HEAD = 1500
 
 
-class Heads:
-    """How the frequent records of a session begin: but for ids, their first bytes are the same again and again.
-
-    ``result`` are the bytes from the end of the parent's id to the id of the call that is answered; ``message`` those
-    to the message's id, and ``content`` those from there to its content; ``dull`` those to the end of the type of
-    a record that gives no event. Empty stands for "none yet"; each is set when such a record was looked at in full.
-    ``style`` is how the session's first line is written. All this saves time and changes nothing: a line means the same
-    whatever stood before it.
-    """
-
-    __slots__ = ("content", "dull", "message", "result", "style")
-
-    def __init__(self) -> None:
-        self.style: Style | None = None
-        self.result = self.message = self.content = self.dull = b""
-
-
-def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, size: int) -> None:
+def feed(decoder: "Decoder", place: int, data: bytes, start: int, size: int) -> None:
     """Give ``decoder`` the records of the lines ``data[start:size]``; ``data`` starts at byte ``place`` of the file.
 
     A line that is broken, empty or no object is passed over, and one that holds two objects (a lost newline) is two
     records. A last line without its newline may still be being written: it counts when it is complete. Never raises.
+
+    But for ids, the frequent records of a session begin with the same bytes again and again: these are
+    ``decoder.heads``. A message of the model from the end of its parent's id to its own id, and from there to its
+    content; a result from the end of its parent's id to the id of the call that is answered; a record that gives no
+    event up to the end of its type. Empty stands for "none yet"; each is set when such a record was looked at in full.
+    All this saves time and changes nothing: a line means the same whatever stood before it.
     """
     find = data.find
-    style = heads.style = heads.style or style_of(data, start)
+    style = style_of(data, start)
     parent, to_id = style.parent, len(style.parent)
     holes = find(b"\0", start, size) >= 0  # a crash leaves them; lines without are read as ever
-    message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
+    message, content, result, dull = decoder.heads
     to_message, to_content, to_result, to_dull = len(message), len(content), len(result), len(dull)
     while start < size:
         end = find(b"\n", start, size)
@@ -79,7 +68,7 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
                     kind = find(b'"', start + 8, end) + 1
                     done = data[kind : find(b'"', kind, end)] in _DULL and not _goes_on(data, kind, end)
                 elif data[start : start + to_id] != parent or find(b'"', start + to_id, end) != at:
-                    done = _checked(decoder, data, style_of(data, start), Heads(), (start, 0, end), place)
+                    done = _checked(decoder, data, style_of(data, start), (start, 0, end), place)
                 elif to_result and data[at : at + to_result] == result:
                     done = _result(decoder, data, style, start, at + to_result, end, place)
                 elif to_dull and data[at : at + to_dull] == dull:
@@ -93,8 +82,8 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
                         ids = data[ident:quote].decode("ascii"), "", ""
                         done = _message(decoder, data, style, start, quote + to_content - 1, end, ids, place)
                     else:
-                        done = _checked(decoder, data, style, heads, (start, at, end), place)
-                        message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
+                        done = _checked(decoder, data, style, (start, at, end), place)
+                        message, content, result, dull = decoder.heads
                         to_message, to_content = len(message), len(content)
                         to_result, to_dull = len(result), len(dull)
             except (ValueError, RecursionError):
@@ -142,9 +131,7 @@ def _next_record(text: str, start: int) -> int:
         start += 1
 
 
-def _checked(
-    decoder: "Decoder", data: bytes, style: Style, heads: Heads, places: "tuple[int, int, int]", place: int
-) -> bool:
+def _checked(decoder: "Decoder", data: bytes, style: Style, places: "tuple[int, int, int]", place: int) -> bool:
     """Give ``decoder`` the record of a line that begins otherwise than those before it, and remember how it begins.
 
     ``places`` are where the line starts, where its parent's id ends (0: it has no uuid there) and where the line ends.
@@ -157,7 +144,7 @@ def _checked(
     if at < 0:
         stop = _dull_until(data, style, start, end)
         if known and stop:
-            heads.dull = data[known:stop]
+            decoder.heads = (*decoder.heads[:3], data[known:stop])
         return stop > 0
     if not _is_plain_head(data, style, start, at, end):
         return False
@@ -175,7 +162,8 @@ def _checked(
         if not _result(decoder, data, style, start, ref, end, place):
             return _results(decoder, data, (start, body, end), style, (uuid, stamp), place)
         if known:
-            heads.result = data[known:ref]
+            message, text, _, dull = decoder.heads
+            decoder.heads = (message, text, data[known:ref], dull)
         return True
     ident = find(style.id, at, content)
     typed = find(style.assistant, start, at) > 0
@@ -188,7 +176,7 @@ def _checked(
     if not _message(decoder, data, style, start, body, end, (data[ident:quote].decode("ascii"), uuid, stamp), place):
         return False
     if known and not uuid:
-        heads.message, heads.content = data[known:ident], data[quote : body + 1]
+        decoder.heads = (data[known:ident], data[quote : body + 1], *decoder.heads[2:])
     return True
 
 

@@ -9,7 +9,7 @@ import gc
 from gstack.lowlevel import CHUNK, join
 from gstack.transcript import TAIL, Source, epoch, is_load_of, lines_of, since_load
 from gstack_hosts.claude_code.events import Decoder
-from gstack_hosts.claude_code.records import Heads, feed
+from gstack_hosts.claude_code.records import feed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def _reading(path: str, max_bytes: int, block: int, read: "Callable[[Source], T]
 
 
 def _decoded(chunks: "Iterable[Chunk]", *, few: bool = False) -> Decoder:
-    decoder, heads = Decoder(few=few), Heads()
+    decoder = Decoder(few=few)
     for place, data, first, last in chunks:
-        feed(decoder, heads, place, data, first, last)
+        feed(decoder, place, data, first, last)
     return decoder
 
 
@@ -291,7 +291,7 @@ class _Search:
             if not decoder.loading:
                 break
             for start, end in _mentions(data, first, last, decoder.loading):
-                feed(decoder, Heads(), place, data, start, end)
+                feed(decoder, place, data, start, end)
                 if not decoder.loading:
                     break
         loads = [event for event in decoder.finished() if event.ordinal == here and is_load_of(event, self.skills)]
@@ -328,7 +328,7 @@ class _Search:
 def _time_of(line: bytes) -> "float | None":
     """When a message was written, as far as a look tells: the first time stamp on its line. None for any other line."""
     at = line.find(b'"timestamp"')
-    if at < 0 or (b'"user"' not in line and b'"assistant"' not in line):
+    if at < 0 or (b'"user"' not in line and _MESSAGE not in line):
         return None
     start = line.find(b'"', at + 11) + 1
     return epoch(line[start : line.find(b'"', start)].decode("latin-1"))
