@@ -80,9 +80,9 @@ def _load_may_tell(ctx: "HookContext") -> "str | None":
         return session
     if not is_file(f"{ctx.root}/skill-contracts/{session}.json"):
         return None
-    from gstack.contracts.records import has_settled_run
+    from gstack.contracts.records import may_be_settled
 
-    return session if has_settled_run(ctx.root, session) else None
+    return session if may_be_settled(ctx.root, session) else None
 
 
 def _patience(

@@ -7,6 +7,8 @@ from gstack.api import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gstack.values.tools import ToolCall
 
 
@@ -21,10 +23,12 @@ class Event(Value):
     carries the ``call`` it came from), ``continuation`` (a hook's feedback, our own block among them),
     ``compacted``, ``interrupted`` and ``turn_end``.
     ``uid`` is stable over forks; ``ordinal`` is the place in the file; ``ts`` seconds since the epoch or None;
-    ``agent`` is None on the main thread.
+    ``agent`` is None on the main thread. ``text`` may be given as a function that gives it, called when it is first
+    asked for: most of what tools print never is.
     """
 
     __slots__ = (
+        "_text",
         "agent",
         "call",
         "denied",
@@ -35,7 +39,6 @@ class Event(Value):
         "origin",
         "path",
         "ref",
-        "text",
         "ts",
         "type",
         "uid",
@@ -49,7 +52,7 @@ class Event(Value):
         ordinal: int = 0,
         ts: "float | None" = None,
         agent: "str | None" = None,
-        text: str = "",
+        text: "str | Callable[[], str]" = "",
         origin: str = "user",
         call: "ToolCall | None" = None,
         ref: "str | None" = None,
@@ -64,7 +67,7 @@ class Event(Value):
         self.ordinal = ordinal
         self.ts = ts
         self.agent = agent
-        self.text = text
+        self._text = text
         self.origin = origin
         self.call = call
         self.ref = ref
@@ -73,3 +76,18 @@ class Event(Value):
         self.name = name
         self.how = how
         self.path = path
+
+    @property
+    def text(self) -> str:
+        """What was said or printed."""
+        if not isinstance(self._text, str):
+            self._text = self._text()
+        return self._text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self._text = text
+
+
+# what is compared, shown and copied
+Event.__slots__ = (*Event.__slots__[1:], "text")

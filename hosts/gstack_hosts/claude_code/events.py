@@ -22,7 +22,7 @@ from gstack_hosts.claude_code.tools import agents_of, content_text, in_backgroun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     Record = Mapping[str, Any]
@@ -96,13 +96,15 @@ class Decoder:
                 self._says(ident, block.get("text"))
         self._end(before)
 
-    def needs_text(self, ref: str) -> bool:
-        """Whether the text of a result that didn't fail tells something."""
+    def needs_text(self, ref: str) -> str:
+        """The kind of the call, if the text of a result that didn't fail tells something; else ``""``."""
         call = self._calls.get(ref)
-        return call is not None and call.kind in ("shell", "agent")
+        return call.kind if call is not None and call.kind in ("shell", "agent") else ""
 
     def take_result(self, uid: str, stamp: str, place: int, ref: str, content: object, value: object) -> None:
-        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed."""
+        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed (a shell's
+        may be a function that gives it).
+        """
         self.shaped = True
         if uid in self._records:
             return
@@ -112,12 +114,12 @@ class Decoder:
         self._results.add(ref)
         call = self._calls.get(ref)
         ok: bool | None = True
-        text = ""
+        text: str | Callable[[], str] = ""
         if call is None:
             self._orphan(ref)
         elif call.kind == "shell":
-            text = content if isinstance(content, str) else content_text(content)
-            if text.startswith("Command ") and in_background(text):
+            text = content if callable(content) else content_text(content)
+            if isinstance(text, str) and in_background(text):
                 ok = None
         ts = epoch(stamp)
         before = len(self.events)

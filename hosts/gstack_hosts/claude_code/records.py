@@ -13,6 +13,7 @@ from gstack_hosts.claude_code.needles import Style, style_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from gstack_hosts.claude_code.events import Decoder
@@ -32,6 +33,8 @@ _TELLING = (b"queued_command", b"hook_additional_context", b"task_status", b"age
 #: Tools whose input holds whole texts of which events keep nothing.
 _WRITERS = ("Edit", "Write", "MultiEdit")
 
+#: How the text of a shell's result begins that may say that the command goes on in the background.
+_BACKGROUND = b'"Command '
 #: What a record of the conversation begins with.
 _RECORD = b'{"parentUuid"'
 
@@ -276,14 +279,17 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
         return False
     stop = closed - len(style.fine) if startswith(style.fine, closed - len(style.fine)) else closed
     ident = data[ref:quote].decode("ascii")
-    said = None
-    if decoder.needs_text(ident) or data[text] != 0x22:
+    said: object = None
+    kind = decoder.needs_text(ident)
+    if data[text] != 0x22 or kind == "agent" or (kind and startswith(_BACKGROUND, text)):
         raw = data[text:stop].decode("utf-8", "replace")
         said, length = scan_json(raw, alone=decoder.few)
         if length != len(raw):
             return False
     elif not _is_one_text(data, style, text, stop):
         return False
+    elif kind:
+        said = _later(data[text:stop])
     uuid, stamp, after = _pair(data, style, closed + len(style.closed), end)
     if not uuid or "\\" in ident or find(_RECORD, closed, after) >= 0:
         return False
@@ -301,6 +307,18 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
         return False
     decoder.take_result(uuid, stamp, place + start, ident, said, value)
     return True
+
+
+def _later(raw: bytes) -> "Callable[[], str]":
+    """A function that decodes a JSON text."""
+
+    def text() -> str:
+        try:
+            return str(scan_json(raw.decode("utf-8", "replace"))[0])
+        except ValueError:  # a broken escape: the line isn't looked at a second time
+            return ""
+
+    return text
 
 
 def _goes_on(data: bytes, start: int, end: int) -> bool:
