@@ -86,7 +86,6 @@ ROUTE = ALWAYS | {
 
 TOOLS = {"gstack.values", "gstack.values.tools", "gstack_hosts.claude_code.tools"}
 STOP = TOOLS | {
-    "gstack.errors",
     "gstack.contracts",
     "gstack.contracts.hook",
     "gstack.transcript",
@@ -96,13 +95,11 @@ STOP = TOOLS | {
     "gstack_hosts.claude_code.records",
     "gstack_hosts.claude_code.transcript",
 }
-VERDICT = {
+BY_LOAD = {f"gstack.contracts.{name}" for name in ["early", "records", "session_kind", "status"]}
+VERDICT = BY_LOAD | {
     "gstack.values.contracts",
-    *(
-        f"gstack.contracts.{name}"
-        for name in ["block_text", "check", "decision", "early", "matching", "records", "runs", "schema"]
-    ),
-    *(f"gstack.contracts.{name}" for name in ["session_kind", "status", "waivers"]),
+    *(f"gstack.contracts.{name}" for name in ["block_text", "check", "decision", "matching", "runs", "schema"]),
+    "gstack.contracts.waivers",
     *(f"gstack.shell{name}" for name in ("", "_reader", "_words")),
     "gstack_plugins",
     "gstack_plugins.report_labels",
@@ -249,6 +246,8 @@ def test_a_stop_stays_within_its_budget(old_box: Sandbox) -> None:
     found = modules_after(old_box, "Stop", stop(old_box, path))
     assert "gstack_plugins.report_labels" in found
     check(found, ALWAYS | STOP | VERDICT)
+    asking = stop(old_box, path) | {"last_assistant_message": "Shall I?"}
+    check(modules_after(old_box, "Stop", asking), ALWAYS | STOP | BY_LOAD)
 
 
 def test_the_gate_stays_within_its_budget(old_box: Sandbox) -> None:

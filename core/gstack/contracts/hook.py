@@ -8,7 +8,6 @@ alone is asked for, since the turn is no final one or the run is settled.
 from time import monotonic, sleep
 
 from gstack.api import ALLOW, TURN_ENDING
-from gstack.contracts.session_kind import final_turn
 from gstack.lowlevel import is_file, sys_os
 from gstack.sessions import safe_id
 from gstack.transcript import LIMIT
@@ -76,8 +75,11 @@ def _load_may_tell(ctx: "HookContext") -> "str | None":
     text, session = ctx.event.last_assistant_text, safe_id(ctx.event.session_id)
     if text is None or session is None or not hasattr(ctx.host, "last_load"):
         return None
-    if any(mark in text for mark in _ASKING) and final_turn(ctx, text) is False:
-        return session
+    if any(mark in text for mark in _ASKING):
+        from gstack.contracts.session_kind import final_turn
+
+        if final_turn(ctx, text) is False:
+            return session
     if not is_file(f"{ctx.root}/skill-contracts/{session}.json"):
         return None
     from gstack.contracts.records import may_be_settled

@@ -5,8 +5,9 @@ understood is skipped, never an error. What an event says depends only on its ow
 load and it, so that a reader that starts at a load gets the same events as one that starts at the beginning.
 """
 
-from gstack.api import Event, ToolCall
 from gstack.transcript import epoch
+from gstack.values.events import Event
+from gstack.values.tools import ToolCall
 from gstack_hosts.claude_code.envelopes import (
     AGENT,
     ENDED,
@@ -102,8 +103,8 @@ class Decoder:
         return call.kind if call is not None and call.kind in ("shell", "agent") else ""
 
     def take_result(self, uid: str, stamp: str, place: int, ref: str, content: object, value: object) -> None:
-        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed (a shell's
-        may be a function that gives it).
+        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed. Of a
+        shell it may be a function that gives it.
         """
         self.shaped = True
         if uid in self._records:
