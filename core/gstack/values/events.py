@@ -90,4 +90,4 @@ class Event(Value):
 
 
 # what is compared, shown and copied
-Event.__slots__ = tuple(sorted(["text", *Event.__slots__[1:]]))
+Event.__slots__ = tuple(sorted(["text", *Event.__slots__[1:]]))  # type: ignore[assignment]

@@ -6,7 +6,6 @@ transcripts have them).
 """
 
 from gstack.values.tools import ToolCall, skill_name
-from gstack_hosts.claude_code.envelopes import ENDED, INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +120,6 @@ _REFUSED = (
     "This command requires approval",
     "Skill execution blocked by permission rules",
     "Agent type '",
-    INTERRUPTED,
 )
 #: Failures of a shell that did start, beside ``Exit code N``.
 _RAN = ("Exit code ", "Command timed out", "[Tool result missing due to internal error]")
@@ -139,7 +137,9 @@ def content_text(content: object) -> str:
 
 def refused(text: str, record: "Mapping[str, Any]", shell: bool) -> bool:
     """Whether a failed call never ran: denied, rejected, blocked by a hook, or not a valid call."""
-    if isinstance(record.get("toolDenialKind"), str) or text.startswith(_REFUSED):
+    from gstack_hosts.claude_code.envelopes import INTERRUPTED  # here, since the gate needs none of it
+
+    if isinstance(record.get("toolDenialKind"), str) or text.startswith((*_REFUSED, INTERRUPTED)):
         return True
     decision = record.get("permissionDecision")
     if isinstance(decision, dict) and decision.get("decision") == "reject":
@@ -191,6 +191,8 @@ def _ended_task(call: "ToolCall | None", value: "Mapping[str, Any]") -> "tuple[s
     if call is None:
         return None
     if call.kind == "agent_wait":
+        from gstack_hosts.claude_code.envelopes import ENDED
+
         task = value.get("task")
         ref, status = (task.get("task_id"), task.get("status")) if isinstance(task, dict) else (None, None)
         if isinstance(ref, str) and isinstance(status, str) and status in ENDED:
