@@ -19,6 +19,8 @@ from gstack.hook import FEATURES
 from gstack.lowlevel import read_file, sha256
 from gstack.state import remove, write_atomic
 
+#: What is stored: these packages keep to what stored code can do; an outside plug-in needn't.
+_OURS = ("gstack", "gstack_plugins", "gstack_hosts")
 #: Decorators that take a function which only waits as well as the function itself.
 _PLAIN_DECORATORS = frozenset(["property", "staticmethod", "classmethod"])
 #: Methods that Python itself looks at when it makes the class.
@@ -206,7 +208,7 @@ def _remove_older(path: str, second: str) -> None:
 def _loaded() -> Iterator[_Source]:
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) or ""
-        if name.split(".")[0].split("_")[0] == "gstack" and path.endswith(".py"):
+        if name.split(".")[0] in _OURS and path.endswith(".py"):
             yield _Source(name, path, package=hasattr(module, "__path__"))
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,14 @@ def test_a_module_asks_for_the_stored_ones_that_it_imports(tmp_path: Path) -> No
         if isinstance(node, ast.Call) and "_need_" in ast.unparse(node)
     ]
     assert sorted(asked) == ["'a.b'", "'a.c'", "'d'", "name"]
+
+
+def test_only_our_own_modules_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outside plug-in may use what stored code leaves out, such as annotations."""
+    (tmp_path / "gstack_vendor.py").write_text('"""Hot."""\nfrom dataclasses import dataclass\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    __import__("gstack_vendor")
+    monkeypatch.setitem(sys.modules, "gstack_vendor", sys.modules["gstack_vendor"])
+    names = [source.name for source in bootstore._loaded()]
+    assert "gstack.boot" in names
+    assert "gstack_vendor" not in names
