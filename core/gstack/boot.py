@@ -166,12 +166,16 @@ def stamp_of(path: str) -> "Stamp":
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
-def to_store() -> "set[str] | None":
-    """The functions that this and earlier runs have called, if their code should be stored anew; else None.
+def to_store() -> "tuple[set[str], list[Entry], set[str]] | None":
+    """What this and earlier runs needed, if it should be stored anew: the functions that they called, the modules that
+    are stored already and the names of all that were loaded. Else None.
 
     It should be when this run has loaded a module of gstack's that the stored code doesn't know of, or had to fetch
     more than a few functions.
     """
     if len(_fetched) <= FETCHED and not any(name.startswith("gstack") and name not in _known for name in sys.modules):
         return None
-    return {*_fetched, *(_fetch(*_stored[0][4]) if _stored else ())}
+    if not _stored:
+        return set(_fetched), [], set()
+    _, always, lazy, _, place = _stored[0]
+    return {*_fetched, *_fetch(*place)}, [*always, *lazy], _known

@@ -177,10 +177,19 @@ def _is_mangled(name: str) -> bool:
     return name.startswith("__") and not name.endswith("__")
 
 
-def store(path: str, called: Collection[str]) -> None:
-    """Store the code of the hot modules that this process has loaded; ``called``: the functions that runs like this
-    one call, as ``module:name``. Raises OSError, SyntaxError, ValueError."""
+def store(
+    path: str, called: Collection[str], earlier: Iterable[tuple[Any, ...]] = (), known: Collection[str] = ()
+) -> None:
+    """Store the code of the hot modules that this process has loaded, and of those that it got from the stored code.
+
+    ``called`` are the functions that runs for this event call, as ``module:name``; ``earlier`` and ``known`` what the
+    stored code has and knows of: runs differ, and each must find what it needs. Raises OSError, SyntaxError,
+    ValueError.
+    """
     sources = {source.name: source for source in _loaded()}
+    for name, source, _, is_package, _ in earlier:
+        if name not in sources:
+            sources[name] = _Source(name, source, package=is_package)
     order = _in_order(sources)
     lazy_names = [source.name for source in sources.values() if source.hot and source.name not in order]
     waiting = _Waiting()
@@ -188,7 +197,7 @@ def store(path: str, called: Collection[str]) -> None:
     always = [sources[name].entry(compiler.code(sources[name])) for name in order if name != boot.__name__]
     always.insert(order.index(boot.__name__), sources[boot.__name__].entry(None))
     lazy = [sources[name].entry(waiting.add(compiler.code(sources[name]))) for name in lazy_names]
-    names = [name for name in sys.modules if name.startswith("gstack")]
+    names = sorted({*known, *(name for name in sys.modules if name.startswith("gstack"))})
     place = waiting.add(sorted(called))
     second = f"{path}~{sha256(waiting.data)[:16]}"
     write_atomic(second, waiting.data, sync=False)

@@ -52,10 +52,11 @@ def run_demo() -> Iterator[Step]:
         box.configure(skill_routing="on", skill_contracts="on")
         # what is younger isn't trusted by a snapshot, and nobody's skills are that young
         time.sleep(RACY_NS / 1e9 + 0.1)
-        for _ in range(2):  # the first makes the snapshots, the second stores the hook's code
-            box.run("UserPromptSubmit", _prompt("warm-up", "hello"))
-        yield from _routing(box)
-        yield from _contracts(box)
+        for number in range(3):  # the first hooks make snapshots and store their code: nobody's sessions start so
+            for _ in (*_routing(box, f"warm-{number}"), *_contracts(box, f"warm-{number}")):
+                pass
+        yield from _routing(box, "demo")
+        yield from _contracts(box, "demo")
 
 
 def install_samples(box: Sandbox) -> None:
@@ -68,9 +69,9 @@ def _prompt(session: str, text: str) -> dict[str, Any]:
     return {"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": text}
 
 
-def _routing(box: Sandbox) -> Iterator[Step]:
+def _routing(box: Sandbox, session: str) -> Iterator[Step]:
     for number, (text, why) in enumerate(PROMPTS):
-        reply = box.run("UserPromptSubmit", _prompt(f"demo-{number}", text))
+        reply = box.run("UserPromptSubmit", _prompt(f"{session}-{number}", text))
         yield Step("routing", text, _context(reply) or f"nothing ({_reason(box)})", why, reply.seconds)
 
 
@@ -84,9 +85,9 @@ def _reason(box: Sandbox) -> str:
     return lines[-1].rpartition("reason=")[2] if lines else "no log"
 
 
-def _contracts(box: Sandbox) -> Iterator[Step]:
+def _contracts(box: Sandbox, name: str) -> Iterator[Step]:
     """A skill is loaded, a file edited, and the agent wants to stop; then it does what was missing."""
-    session = Transcript(os.path.join(box.folder, "transcript.jsonl"), session="demo-contract", cwd=box.work)
+    session = Transcript(os.path.join(box.folder, f"{name}.jsonl"), session=name, cwd=box.work)
     session.load("investigate").edit("src/auth.py").say("Fixed: the null check was missing.")
     reply = box.run("Stop", session.stop())
     yield Step(
@@ -100,7 +101,7 @@ def _contracts(box: Sandbox) -> Iterator[Step]:
     report += "Evidence: 12 tests pass"
     session.feedback(_reason_of(reply)).shell("pytest -q", "12 passed").say(report)
     reply = box.run("Stop", session.stop(active=True))
-    outcome = _reason_of(reply) or f"the stop goes through ({_outcome(box)})"
+    outcome = _reason_of(reply) or f"the stop goes through ({_outcome(box, name)})"
     yield Step("contracts", "stop after the test and the report", outcome, "everything is there", reply.seconds)
 
 
@@ -108,9 +109,9 @@ def _reason_of(reply: Reply) -> str:
     return str((reply.answer or {}).get("reason") or "")
 
 
-def _outcome(box: Sandbox) -> str:
+def _outcome(box: Sandbox, session: str) -> str:
     try:
-        with open(os.path.join(box.root, "skill-contracts", "demo-contract.json"), encoding="utf-8") as file:
+        with open(os.path.join(box.root, "skill-contracts", f"{session}.json"), encoding="utf-8") as file:
             return str(json.load(file)["runs"][-1]["outcome"])
     except (OSError, ValueError, KeyError, IndexError):
         return "no record"

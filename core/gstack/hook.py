@@ -216,8 +216,8 @@ class _Run:
         # one that runs with another state folder than the launcher's, as `gstack doctor` lets it, leaves no trace there
         if boot is None or self.root != self.recorded_root or "gstack.snapshot_build" in sys.modules:
             return
-        called = boot.to_store()
-        if called is None:
+        needed = boot.to_store()
+        if needed is None:
             return
         from gstack.bootstore import store
 
@@ -225,7 +225,7 @@ class _Run:
         ALARM.deadline = monotonic() + 5.0
         ALARM.arm()
         try:
-            store(path, called)
+            store(path, *needed)
         except (OSError, SyntaxError, ValueError, Deadline):
             # out of time on a busy machine, a read-only state folder, or gstack is just being replaced: the answer was
             # given, and the next hook imports as usual

@@ -126,6 +126,19 @@ def test_a_function_that_was_never_called_is_there_when_it_is(box: Sandbox) -> N
         assert (reply.code, reply.err, b"/qa" in reply.out) == (0, b"", hint), prompt[:40]
 
 
+def test_runs_that_differ_settle_too(box: Sandbox) -> None:
+    """Prompts that take one road and prompts that take another, in turn: each finds its code."""
+    for _ in range(4):
+        assert hinted(box)
+        box.run("UserPromptSubmit", {"session_id": "t", "hook_event_name": "UserPromptSubmit", "prompt": "/qa now"})
+        box.run("UserPromptSubmit", {"session_id": "", "hook_event_name": "UserPromptSubmit", "prompt": 3})
+    before = [path.stat().st_mtime_ns for path in (stored(box), waiting(box))]
+    for _ in range(2):
+        assert hinted(box)
+        box.run("UserPromptSubmit", {"session_id": "t", "hook_event_name": "UserPromptSubmit", "prompt": "/qa now"})
+    assert [path.stat().st_mtime_ns for path in (stored(box), waiting(box))] == before
+
+
 def test_code_of_changed_sources_is_passed_over(box: Sandbox, tmp_path: Path) -> None:
     """The stored code of a copy of gstack is not used once a source of the copy has changed."""
     import shutil

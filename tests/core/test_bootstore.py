@@ -1,6 +1,7 @@
 """Stored code does what the source says, whichever of its functions wait."""
 
 import ast
+import marshal
 import os
 import sys
 from collections.abc import Collection
@@ -239,3 +240,17 @@ def test_only_our_own_modules_are_stored(tmp_path: Path, monkeypatch: pytest.Mon
     names = [source.name for source in bootstore._loaded()]
     assert "gstack.boot" in names
     assert "gstack_vendor" not in names
+
+
+def test_what_earlier_runs_needed_is_kept(tmp_path: Path) -> None:
+    """A run that didn't need a module stores it all the same, if an earlier one did."""
+    path = tmp_path / "other.py"
+    path.write_text('"""Hot."""\nVALUE = 1\n')
+    entry = ("gstack.other", str(path), boot.stamp_of(str(path)), False, (0, 0))
+    bootstore.store(str(tmp_path / "code"), ["gstack.boot:x"], [entry], {"gstack.cold"})
+    code = marshal.loads((tmp_path / "code").read_bytes())
+    second, always, lazy, names, place = next(one for one in code.co_consts if isinstance(one, tuple) and len(one) == 5)
+    assert "gstack.boot" in [one[0] for one in always]
+    assert "gstack.other" in [one[0] for one in lazy]
+    assert {"gstack.cold", "gstack.boot"} <= set(names)
+    assert marshal.loads(Path(second).read_bytes()[place[0] :]) == ["gstack.boot:x"]
