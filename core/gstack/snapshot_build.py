@@ -96,23 +96,35 @@ def build_index(
 
 def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
     skills = inventory.skills
-    rest = {
-        "first_steps": {skill.name: skill.first_step for skill in skills if skill.first_step},
-        "sources": {skill.name: dict(skill.sources) for skill in skills if skill.sources},
-        "skipped": list(inventory.skipped),
-        "shadowed": list(inventory.shadowed),
-    }
-    return {
-        "roots": [root.path for root in inventory.roots],
-        "count": len(skills),
-        "names": dumps({skill.name: skill.path for skill in skills}),
-        "labels": {skill.label: skill.name for skill in reversed(skills) if skill.label},
-        "contracts": {skill.name: skill.contract for skill in skills if skill.contract is not None},
-        "routing": {
+    return index_data(
+        roots=[root.path for root in inventory.roots],
+        names={skill.name: skill.path for skill in skills},
+        scorers=prepare_scorers(skills, config, plan),
+        labels={skill.label: skill.name for skill in reversed(skills) if skill.label},
+        contracts={skill.name: skill.contract for skill in skills if skill.contract is not None},
+        routing={
             skill.name: "on" if skill.routing_on else "off" for skill in skills if skill.routing_on or skill.routing_off
         },
-        "scorers": prepare_scorers(skills, config, plan),
-        "rest": dumps(rest),
+        first_steps={skill.name: skill.first_step for skill in skills if skill.first_step},
+        sources={skill.name: dict(skill.sources) for skill in skills if skill.sources},
+        skipped=list(inventory.skipped),
+        shadowed=list(inventory.shadowed),
+    )
+
+
+def index_data(*, roots: list[str], names: Mapping[str, str], scorers: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    """The facts of a :class:`gstack.snapshot.SkillIndex`, as it is stored.
+
+    Names hold no line break and paths no NUL, so that both can be one text each; the other parts are marshalled apart:
+    reading them in would cost every hook more the more skills there are.
+    """
+    return {
+        "roots": roots,
+        "count": len(names),
+        "listed": "\n" + "".join([name + "\n" for name in names]),
+        "paths": "\0".join(names.values()),
+        "scorers": scorers,
+        "parts": {key: dumps(value) for key, value in parts.items()},
     }
 
 
@@ -133,17 +145,38 @@ def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[s
     return out
 
 
-def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """Every file and folder that could bring, change or take a skill: single paths, and the entries of each root.
+def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[str, tuple[list[str], list[str]]]]:
+    """Every file and folder that could bring, change or take a skill: single paths, and below each root the paths
+    whose stamps count and those that must not appear (see :func:`gstack.snapshot.stamped`).
 
-    An entry's own stamp shows a file that appears beside its ``SKILL.md``.
+    A skill's folder needs no stamp of its own: its files do, and that no ``gstack.yaml`` appears beside ``SKILL.md``.
+    Another entry's own stamp shows what appears in it.
     """
-    folders = {root.path: _entries(root.path) for root in inventory.roots}
-    grouped = {f"{folder}/{name}/SKILL.md" for folder, names in folders.items() for name in names}
-    return [*depends, *folders, *(path for path in inventory.stamps if path not in grouped)], folders
+    entries: dict[str, tuple[list[str], list[str]]] = {}
+    grouped = set()
+    for root in inventory.roots:
+        there: list[str] = []
+        absent: list[str] = []
+        base = root.path.rstrip("/") or "/"
+        for name in _names(root.path):
+            file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
+            parsed = f"{base}/{file}" in inventory.stamps
+            if not parsed and not os.path.exists(f"{base}/{file}"):
+                there.append(name)
+                absent.append(file)
+                continue
+            there.append(file)
+            # of a file that was read it counts what was seen then
+            seen = f"{base}/{beside}" in inventory.stamps if parsed else os.path.exists(f"{base}/{beside}")
+            (there if seen else absent).append(beside)
+        if there:
+            entries[base] = (there, absent)
+            grouped.update([f"{base}/{one}" for one in there])
+    roots = [root.path for root in inventory.roots]
+    return [*depends, *roots, *(path for path in inventory.stamps if path not in grouped)], entries
 
 
-def _entries(folder: str) -> list[str]:
+def _names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:

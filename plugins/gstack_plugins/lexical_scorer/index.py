@@ -1,6 +1,7 @@
 """The scorer's index: the triggers by their words. Cold: made when the set of skills has changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from itertools import accumulate
 from typing import Any
 
 from gstack.api import Skill
@@ -11,17 +12,16 @@ from gstack_plugins.lexical_scorer.equivalents import groups
 #: Letters that a trigger's only content word needs to count without the rest of the phrase (R2).
 LONE_WORD = 5
 
-#: The largest number that a code point can stand for.
-LAST_CODE_POINT = 0x10FFFF
-
 
 def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
     """The index of these skills' triggers. Skills go by name, so their order means nothing.
 
-    ``skills`` are the names, a line each; per trigger, in parallel: ``owner`` (place in ``skills``), ``starts`` (of its
-    phrase in ``text``), ``size`` (number of content words, 0 for one that counts on its whole phrase only); ``words``
-    maps a stem to the triggers that have it, and ``bare`` a first token to the triggers without content words; ``same``
-    are the equivalents.
+    ``skills`` are the names and ``triggers`` the phrases, all in one text, with where each starts in ``skills_starts``
+    and ``triggers_starts``; per trigger, in parallel: ``owner`` (number of its skill), ``size`` (number of content
+    words, 0 for one that counts on its whole phrase only); ``words`` are the stems, a line each, and ``postings`` the
+    triggers that have the first stem, those that have the second and so on, with where each begins in
+    ``postings_starts``; ``bare`` maps a first token to the triggers without content words; ``same`` are the
+    equivalents, each stem with the triggers that have it.
     """
     ordered = sorted(skills, key=lambda skill: skill.name)
     owner: list[int] = []
@@ -43,25 +43,33 @@ def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
             owner.append(place)
             text.append(trigger)
             size.append(_size(stems))
-    starts = [0]
-    for trigger in text:
-        starts.append(starts[-1] + len(trigger))
-    long = starts[-1] > LAST_CODE_POINT
-    # numbers as texts of code points, and all phrases in one: a few objects are read in faster than thousands
+    names = [skill.name for skill in ordered]
     return {
-        "skills": "\n".join(skill.name for skill in ordered),
+        "skills": "".join(names),
+        "skills_starts": _starts(names),
+        "triggers": "".join(text),
+        "triggers_starts": _starts(text),
         "owner": _packed(owner),
-        "text": text if long else "".join(text),
-        "starts": "" if long else _packed(starts),
         "size": _packed(size),
-        "words": {one: _packed(numbers) for one, numbers in words.items()},
+        "words": "\n" + "".join([one + "\n" for one in words]),
+        "postings": b"".join(map(_packed, words.values())),
+        "postings_starts": _starts(words.values()),
         "bare": bare,
-        "same": [sorted(group) for group in groups(extra)[0]],
+        "same": [{one: _packed(words.get(one, ())) for one in sorted(group)} for group in groups(extra)[0]],
     }
 
 
-def _packed(numbers: Sequence[int]) -> str:
-    return "".join(map(chr, numbers))
+def _packed(numbers: Collection[int]) -> bytes:
+    """Numbers in one object: that is read in faster than thousands."""
+    view = memoryview(bytearray(4 * len(numbers))).cast("I")
+    for place, number in enumerate(numbers):
+        view[place] = number
+    return bytes(view)
+
+
+def _starts(parts: Iterable[Sized]) -> bytes:
+    """Where each part starts when they stand one after the other, and where the last one ends."""
+    return _packed(list(accumulate(map(len, parts), initial=0)))
 
 
 def content(parts: Sequence[str], seen: dict[str, str] | None = None) -> dict[str, str]:

@@ -253,12 +253,3 @@ def test_scores_do_not_depend_on_the_hash_seed() -> None:
         env = {**os.environ, "PYTHONHASHSEED": seed}
         seen.add(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True).stdout)
     assert len(seen) == 1
-
-
-def test_more_phrases_than_code_points_can_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gstack_plugins.lexical_scorer import index
-
-    monkeypatch.setattr(index, "LAST_CODE_POINT", 5)
-    scorer = Lexical()
-    prepared = scorer.prepare([Skill("qa", "/qa", triggers=("qa test this", "find bugs on site"))])
-    assert [one.trigger for one in scorer.score("please qa test this", prepared)] == ["qa test this"]
