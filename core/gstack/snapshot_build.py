@@ -86,7 +86,7 @@ def build_index(
     blob = {
         "settings": list(settings),
         "index": _index(inventory, config, plan),
-        **stamped(*_bound_to(inventory, depends), inventory.stamps, made),
+        **stamped(*_bound_to(inventory, depends, getattr(host, "skill_markers", None)), inventory.stamps, made),
     }
     _store(path, blob)
     _store(source, _pack(inventory.known))
@@ -145,12 +145,14 @@ def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[s
     return out
 
 
-def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[str, tuple[list[str], list[str]]]]:
+def _bound_to(
+    inventory: Any, depends: Sequence[str], markers: Sequence[str] | None
+) -> tuple[list[str], dict[str, tuple[list[str], list[str]]]]:
     """Every file and folder that could bring, change or take a skill: single paths, and below each root the paths
     whose stamps count and those that must not appear (see :func:`gstack.snapshot.stamped`).
 
-    A skill's folder needs no stamp of its own: its files do, and that no ``gstack.yaml`` appears beside ``SKILL.md``.
-    Another entry's own stamp shows what appears in it.
+    A skill's folder needs no stamp of its own when its host has said which files in it count (``markers``): no other
+    must appear beside ``SKILL.md`` than the ones there are. Another entry's stamp shows what appears in it.
     """
     entries: dict[str, tuple[list[str], list[str]]] = {}
     grouped = set()
@@ -160,6 +162,8 @@ def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[s
         base = root.path.rstrip("/") or "/"
         for name in _names(root.path):
             file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
+            for one in [f"{name}/{marker}" for marker in markers or ()]:
+                (there if os.path.exists(f"{base}/{one}") else absent).append(one)
             parsed = f"{base}/{file}" in inventory.stamps
             if not parsed and not os.path.exists(f"{base}/{file}"):
                 there.append(name)
@@ -169,6 +173,8 @@ def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[s
             # of a file that was read it counts what was seen then
             seen = f"{base}/{beside}" in inventory.stamps if parsed else os.path.exists(f"{base}/{beside}")
             (there if seen else absent).append(beside)
+            if markers is None:
+                there.append(name)
         if there:
             entries[base] = (there, absent)
             grouped.update([f"{base}/{one}" for one in there])

@@ -138,10 +138,13 @@ def tree(base: Path) -> None:
     (base / "root/with-yaml/gstack.yaml").write_text("routing: off")
     for name in ("empty", ".hidden", "dangling"):
         (base / "root" / name).mkdir()
+    (base / "root/empty/.mark").mkdir()
     (base / "root/README.md").write_text("x")
     for name in ("one", "two"):
         (base / "away" / name).mkdir(parents=True)
         (base / "away" / name / "SKILL.md").write_text(text([name]))
+    (base / "away/one/.mark").mkdir()
+    (base / "away/one/.mark/x").write_text("")
     (base / "root/linked").symlink_to(base / "away/one")
     (base / "root/linked-file/SKILL.md").unlink()
     (base / "root/linked-file/SKILL.md").symlink_to(base / "away/two/SKILL.md")
@@ -197,6 +200,12 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a skill's folder can't be read": lambda base: (base / "root/plain").chmod(0),
     "another folder can't be read": lambda base: (base / "root/empty").chmod(0),
     "the root can't be read": lambda base: (base / "root").chmod(0),
+    "a skill's folder becomes a plugin": lambda base: (
+        (base / "root/plain/.mark").mkdir(),
+        (base / "root/plain/.mark/x").write_text(""),
+    ),
+    "one without a skill becomes one": lambda base: (base / "root/empty/.mark/x").write_text(""),
+    "one that was a plugin is none": lambda base: (base / "away/one/.mark/x").unlink(),
     "a packaged skill changes": lambda base: (base / "pack/SKILL.md").write_text(text(["other"])),
     "a gstack.yaml appears beside it": lambda base: (base / "pack/gstack.yaml").write_text("routing: off"),
     "it goes, and the folder holds skills": lambda base: (
@@ -206,15 +215,26 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+def host_of(base: Path, **more: Any) -> Any:
+    """A host for which a skill's folder with a mark is a plugin of one skill too."""
+
+    def skill_places(env: Any, cwd: Any) -> tuple[list[SkillRoot], list[str]]:
+        roots = [SkillRoot(str(base / "root"), "personal"), SkillRoot(str(base / "pack"), "plugin", "acme")]
+        marked = sorted((base / "root").glob("*/.mark/x"))
+        return [*roots, *[SkillRoot(str(one.parents[1]), "plugin", "marked") for one in marked]], list(map(str, marked))
+
+    return SimpleNamespace(id="test", skill_variables=(), skill_places=skill_places, skills_in=skills_in, **more)
+
+
+@pytest.mark.parametrize("more", [{}, {"skill_markers": (".mark/x",)}], ids=["any file", "known files"])
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_is_seen_and_taken_back(
-    what: str, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_change_is_seen(
+    what: str, more: dict[str, Any], plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if what == "one without a skill becomes one" and not more:
+        pytest.skip("the folder's own stamp doesn't show what appears further below")
     tree(tmp_path)
-    roots = [SkillRoot(str(tmp_path / "root"), "personal"), SkillRoot(str(tmp_path / "pack"), "plugin", "acme")]
-    host: Any = SimpleNamespace(
-        id="test", skill_variables=(), skill_places=lambda env, cwd: (roots, []), skills_in=skills_in
-    )
+    host = host_of(tmp_path, **more)
     config = read_config(str(tmp_path))
     monkeypatch.setattr(snapshot_build, "now_ns", lambda: snapshot.now_ns() + 5_000_000_000)
     rebuilt: list[str] = []
