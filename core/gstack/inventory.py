@@ -6,8 +6,6 @@ long as the files' stamps are the same, so that one changed skill costs one pars
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from gstack.api import Skill, SkillRoot
 from gstack.lowlevel import POSIX, join
@@ -25,7 +23,11 @@ from gstack.skills import (
 )
 from gstack.snapshot import RACY_NS, now_ns, stamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from gstack.protocols import HostAdapter
     from gstack.snapshot import Stamp
 
@@ -60,7 +62,7 @@ class Inventory:
 
 def load_skills(
     host: "HostAdapter",
-    env: Mapping[str, str],
+    env: "Mapping[str, str]",
     cwd: str | None,
     *,
     state_root: str,

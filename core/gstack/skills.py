@@ -12,8 +12,6 @@ Cold, but imported by the hook's slow road, which pays for PyYAML only when a sk
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import Any
 
 from gstack.api import Skill
 from gstack.frontmatter import (
@@ -29,6 +27,11 @@ from gstack.frontmatter import (
     read_head,
 )
 from gstack.steps import BODY_LIMIT, first_step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 __all__ = [
     "KEYS", "OVERLAY", "PROJECT_OVERLAY", "SkillSkipped", "apply_overlay", "first_step", "frontmatter", "os_reason",
@@ -51,7 +54,7 @@ _OVERLAY_LIMIT = 4 * 1024 * 1024
 _FIRST_PART = BODY_LIMIT + 8 * 1024
 
 
-def read_skill(path: str, name: str, scope: str, *, overlay: Mapping[str, Any] | None = None) -> Skill:
+def read_skill(path: str, name: str, scope: str, *, overlay: "Mapping[str, Any] | None" = None) -> Skill:
     """Read the skill in ``path`` (its ``SKILL.md``), which the host invokes as ``name``.
 
     ``scope`` is ``personal``, ``project`` or ``plugin``; ``overlay`` this skill's own entry of ``skills.yaml``.
@@ -98,7 +101,7 @@ def parse_skill(path: str) -> Skill:
 # ------------------------------------------------------------------------------------------------- homes
 
 
-def _from_metadata(metadata: Any, problems: dict[str, str]) -> dict[str, Any]:
+def _from_metadata(metadata: "Any", problems: dict[str, str]) -> "dict[str, Any]":
     """Our keys of the ``metadata`` map: YAML in a string, or the list or map itself."""
     if not isinstance(metadata, dict):
         return {}
@@ -117,7 +120,7 @@ def _from_metadata(metadata: Any, problems: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _from_beside(folder: str, problems: dict[str, str]) -> dict[str, Any]:
+def _from_beside(folder: str, problems: dict[str, str]) -> "dict[str, Any]":
     """Our keys of ``gstack.yaml`` beside ``SKILL.md``; empty when there is none."""
     path = os.path.join(folder, "gstack.yaml")
     if not os.path.lexists(path):
@@ -132,7 +135,7 @@ def _from_beside(folder: str, problems: dict[str, str]) -> dict[str, Any]:
     return values
 
 
-def _read_mapping(text: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _read_mapping(text: str) -> "tuple[dict[str, Any], dict[str, str]]":
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         value = load(text)
@@ -145,8 +148,8 @@ def _read_mapping(text: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _first_set(
-    homes: list[tuple[str, dict[str, Any]]], problems: dict[str, str]
-) -> tuple[dict[str, Any], dict[str, str]]:
+    homes: "list[tuple[str, dict[str, Any]]]", problems: dict[str, str]
+) -> "tuple[dict[str, Any], dict[str, str]]":
     """For each key the value of the first home that sets it, and which home that was and which were ignored."""
     found: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -164,7 +167,7 @@ def _first_set(
     return found, sources
 
 
-def _value(key: str, value: Any, home: str, problems: dict[str, str]) -> Any:
+def _value(key: str, value: "Any", home: str, problems: dict[str, str]) -> "Any":
     """A declared value in its final form; None: not set (an unusable one is reported)."""
     if value is None:
         return None
@@ -190,18 +193,18 @@ def _value(key: str, value: Any, home: str, problems: dict[str, str]) -> Any:
     return None
 
 
-def _text(value: Any) -> str:
+def _text(value: "Any") -> str:
     return "" if value is None or isinstance(value, (list, dict)) else str(plain(value)).strip()
 
 
-def _line(value: Any) -> str:
+def _line(value: "Any") -> str:
     return " ".join(_text(value).split())
 
 
 # ---------------------------------------------------------------------------------------------- overlays
 
 
-def read_overlay(path: str, problems: list[str] | None = None) -> dict[str, dict[str, Any]]:
+def read_overlay(path: str, problems: list[str] | None = None) -> "dict[str, dict[str, Any]]":
     """A ``skills.yaml``: skill name to its ``triggers``, ``routing`` and ``contract``; empty when there is no file.
 
     A skill's entry that can't be read costs only itself and is added to ``problems``. Raises SkillSkipped when the
@@ -225,7 +228,7 @@ def read_overlay(path: str, problems: list[str] | None = None) -> dict[str, dict
     return out
 
 
-def apply_overlay(skill: Skill, entry: Mapping[str, Any], source: str) -> Skill:
+def apply_overlay(skill: Skill, entry: "Mapping[str, Any]", source: str) -> Skill:
     """``skill`` with what an overlay's entry says of it; the home that it replaces is among the ignored ones."""
     values = skill_to_plain(skill)
     sources: dict[str, str] = values["sources"]
@@ -299,12 +302,12 @@ def os_reason(error: OSError | ValueError, path: str) -> str:
     return f"can't be read: {getattr(error, 'strerror', None) or error}"
 
 
-def skill_to_plain(skill: Skill) -> dict[str, Any]:
+def skill_to_plain(skill: Skill) -> "dict[str, Any]":
     """A skill as data that can be stored; :func:`skill_from_plain` makes it a skill again."""
     values = {name: getattr(skill, name) for name in Skill.__slots__}
     return dict(values, sources=dict(skill.sources))
 
 
-def skill_from_plain(values: Mapping[str, Any]) -> Skill:
+def skill_from_plain(values: "Mapping[str, Any]") -> Skill:
     """The skill that :func:`skill_to_plain` gave these values of."""
     return Skill(**dict(values, triggers=tuple(values["triggers"])))

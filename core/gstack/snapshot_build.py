@@ -5,15 +5,17 @@ costs PyYAML, not pluggy. Both roads decide with the same code on the same data;
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
 from marshal import dumps
-from typing import Any
 
 from gstack.config import Config, names
-from gstack.isolation import CALL_LIMIT, note_trouble
-from gstack.lowlevel import join
+from gstack.lowlevel import is_file, join
 from gstack.plan import Plan, PluginFailed
 from gstack.snapshot import now_ns, plan_path, read_blob, stamp, stamped, write_blob
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
 #: How many skill indexes are kept: one for each folder that sessions run in.
 KEEP = 64
@@ -22,14 +24,15 @@ LOOK_BUDGET = 0.9
 
 
 def build_plan(
-    root: str, paths: Sequence[str], disabled: Collection[str], *, limit: float | None = None
-) -> dict[str, Any]:
+    root: str, paths: "Sequence[str]", disabled: "Collection[str]", *, limit: float | None = None
+) -> "dict[str, Any]":
     """The plan for these import folders, written to its snapshot when the state folder lets it.
 
     ``limit`` is what looking at one outside plug-in may take, in seconds (None: what a hook has time for). A plan that
     lacks a plug-in only because it was slow this once, or a built-in (gstack is just being installed over), isn't
     stored.
     """
+    from gstack.isolation import CALL_LIMIT, note_trouble
     from gstack.plugins import plan_rows, remember_owners, stamped_files, survey
 
     made = now_ns()
@@ -53,7 +56,7 @@ def build_plan(
     return blob
 
 
-def _unsure(status: Any) -> bool:
+def _unsure(status: "Any") -> bool:
     """Whether the plan may lack this one only this once."""
     return bool(status.overran or status.unlooked or (status.found.builtin and status.state == "failed"))
 
@@ -61,26 +64,25 @@ def _unsure(status: Any) -> bool:
 def build_index(
     path: str,
     root: str,
-    host: Any,
-    env: Mapping[str, str],
+    host: "Any",
+    env: "Mapping[str, str]",
     cwd: str | None,
     config: Config,
     plan: Plan,
-    settings: Sequence[Any],
+    settings: "Sequence[Any]",
     *,
-    old: dict[str, Any] | None,
-) -> dict[str, Any]:
+    old: "dict[str, Any] | None",
+) -> "dict[str, Any]":
     """The skill index for one folder, written to its snapshot when the state folder lets it.
 
     What was parsed before and hasn't changed is taken from the older snapshot.
     """
     from gstack.inventory import load_skills
-    from gstack.trust import trusted_overlay
 
     made = now_ns()
     source = path + ".parsed"
     known = read_blob(source) if old is not None else None
-    overlay, overlay_files = trusted_overlay(root, cwd)
+    overlay, overlay_files = _trusted_overlay(root, cwd)
     inventory = load_skills(host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known))
     depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
     blob = {
@@ -94,7 +96,17 @@ def build_index(
     return blob
 
 
-def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
+def _trusted_overlay(root: str, cwd: str | None) -> "tuple[str | None, list[str]]":
+    """As :func:`gstack.trust.trusted_overlay`, which is only imported where a folder was ever trusted."""
+    trusted = join(root, "trust.json")
+    if not is_file(trusted):
+        return None, [trusted]
+    from gstack.trust import trusted_overlay
+
+    return trusted_overlay(root, cwd)
+
+
+def _index(inventory: "Any", config: Config, plan: Plan) -> "dict[str, Any]":
     skills = inventory.skills
     return index_data(
         roots=[root.path for root in inventory.roots],
@@ -112,7 +124,9 @@ def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
     )
 
 
-def index_data(*, roots: list[str], names: Mapping[str, str], scorers: dict[str, Any], **parts: Any) -> dict[str, Any]:
+def index_data(
+    *, roots: list[str], names: "Mapping[str, str]", scorers: "dict[str, Any]", **parts: "Any"
+) -> "dict[str, Any]":
     """The facts of a :class:`gstack.snapshot.SkillIndex`, as it is stored.
 
     Names hold no line break and paths no NUL, so that both can be one text each; the other parts are marshalled apart:
@@ -128,7 +142,7 @@ def index_data(*, roots: list[str], names: Mapping[str, str], scorers: dict[str,
     }
 
 
-def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[str, Any]:
+def prepare_scorers(skills: "Sequence[Any]", config: Config, plan: Plan) -> "dict[str, Any]":
     """The prepared index of the scorer that decides and of its shadows; one that fails is left out."""
     out = {}
     for name in dict.fromkeys([config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]):
@@ -146,7 +160,7 @@ def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[s
 
 
 def _bound_to(
-    inventory: Any, depends: Sequence[str], markers: Sequence[str] | None
+    inventory: "Any", depends: "Sequence[str]", markers: "Sequence[str] | None"
 ) -> tuple[list[str], dict[str, tuple[list[str], list[str]]]]:
     """Every file and folder that could bring, change or take a skill: single paths, and below each root the paths
     whose stamps count and those that must not appear (see :func:`gstack.snapshot.stamped`).
@@ -189,7 +203,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _pack(known: Mapping[str, Any]) -> dict[str, Any]:
+def _pack(known: "Mapping[str, Any]") -> "dict[str, Any]":
     from gstack.skills import skill_to_plain
 
     return {
@@ -198,7 +212,7 @@ def _pack(known: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unpack(known: Any) -> dict[str, Any] | None:
+def _unpack(known: "Any") -> "dict[str, Any] | None":
     from gstack.skills import skill_from_plain
 
     if not isinstance(known, dict):
@@ -212,7 +226,7 @@ def _unpack(known: Any) -> dict[str, Any] | None:
     }
 
 
-def _store(path: str, value: Any) -> None:
+def _store(path: str, value: "Any") -> None:
     try:
         write_blob(path, value)
     except (OSError, ValueError):

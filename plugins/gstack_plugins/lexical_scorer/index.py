@@ -1,19 +1,23 @@
 """The scorer's index: the triggers by their words. Cold: made when the set of skills has changed."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from itertools import accumulate
-from typing import Any
 
-from gstack.api import Skill
 from gstack.routing.words import COMMON, QUESTIONS, stem, tokens
 from gstack_plugins.lexical_scorer import PHRASE_ONLY
 from gstack_plugins.lexical_scorer.equivalents import groups
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+    from typing import Any
+
+    from gstack.api import Skill
 
 #: Letters that a trigger's only content word needs to count without the rest of the phrase (R2).
 LONE_WORD = 5
 
 
-def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
+def compiled(skills: "Sequence[Skill]", extra: str) -> "dict[str, Any]":
     """The index of these skills' triggers. Skills go by name, so their order means nothing.
 
     ``skills`` are the names and ``triggers`` the phrases, all in one text, with where each starts in ``skills_starts``
@@ -59,7 +63,7 @@ def compiled(skills: Sequence[Skill], extra: str) -> dict[str, Any]:
     }
 
 
-def _packed(numbers: Collection[int]) -> bytes:
+def _packed(numbers: "Collection[int]") -> bytes:
     """Numbers in one object: that is read in faster than thousands."""
     view = memoryview(bytearray(4 * len(numbers))).cast("I")
     for place, number in enumerate(numbers):
@@ -67,12 +71,12 @@ def _packed(numbers: Collection[int]) -> bytes:
     return bytes(view)
 
 
-def _starts(parts: Iterable[Sized]) -> bytes:
+def _starts(parts: "Iterable[Sized]") -> bytes:
     """Where each part starts when they stand one after the other, and where the last one ends."""
     return _packed(list(accumulate(map(len, parts), initial=0)))
 
 
-def content(parts: Sequence[str], seen: dict[str, str] | None = None) -> dict[str, str]:
+def content(parts: "Sequence[str]", seen: dict[str, str] | None = None) -> dict[str, str]:
     """The content words of a trigger's tokens: stem -> word as written, in order; ``seen`` keeps stems."""
     seen = {} if seen is None else seen
     found: dict[str, str] = {}
@@ -85,7 +89,7 @@ def content(parts: Sequence[str], seen: dict[str, str] | None = None) -> dict[st
     return found
 
 
-def _size(stems: Mapping[str, str]) -> int:
+def _size(stems: "Mapping[str, str]") -> int:
     """The number of content words, or 0 when only the whole phrase counts (R2: one short or asking word, or none)."""
     if len(stems) == 1:
         (word,) = stems.values()
