@@ -8,7 +8,7 @@ import os
 import stat
 
 from gstack.api import Skill, SkillRoot
-from gstack.lowlevel import POSIX, join
+from gstack.lowlevel import POSIX, join, sys_os
 from gstack.skills import (
     OVERLAY,
     PROJECT_OVERLAY,
@@ -18,6 +18,7 @@ from gstack.skills import (
     parse_skill,
     place,
     read_overlay,
+    row_of,
     skill_from_plain,
     skill_to_plain,
 )
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gstack.protocols import HostAdapter
+    from gstack.skills import Row
     from gstack.snapshot import Stamp
 
     #: The stamps of ``SKILL.md`` and of ``gstack.yaml`` beside it (None: there is none).
     Mark = tuple[Stamp, Stamp | None]
-    Known = Mapping[str, tuple[Mark, Skill | str]]
+    #: By path: what was read, or why it is no skill.
+    Known = Mapping[str, tuple[Mark, Row | str]]
 
 #: Where the routing of a skill came from that the person has kept from the model in the host's own settings.
 HOST_SETTINGS = "host settings"
@@ -44,8 +47,8 @@ class Inventory:
 
     ``skills`` in order of precedence; ``roots`` the folders that exist; ``depends_on`` other files and folders that
     the answer depends on, absent ones too; ``skipped`` is ``(path, reason)`` and ``shadowed`` ``(path, by path)``;
-    ``stamps`` the stamp of each file that was read, as it was before; ``known`` what was parsed, to hand to the next
-    call.
+    ``stamps`` the stamp of each file that was read, as it was before; ``known`` what was parsed, as plain data, to
+    hand to the next call.
     """
 
     __slots__ = ("depends_on", "known", "roots", "shadowed", "skills", "skipped", "stamps")
@@ -57,7 +60,7 @@ class Inventory:
         self.skipped: list[tuple[str, str]] = []
         self.shadowed: list[tuple[str, str]] = []
         self.stamps: dict[str, Stamp | None] = {}
-        self.known: dict[str, tuple[Mark, Skill | str]] = {}
+        self.known: dict[str, tuple[Mark, Row | str]] = {}
 
 
 def load_skills(
@@ -116,7 +119,7 @@ def _is_folder(path: str, inventory: Inventory) -> bool:
 def _regular(path: str) -> os.stat_result:
     """The status of a regular file (links followed). Raises SkillSkipped."""
     try:
-        status = os.stat(path)
+        status = sys_os.stat(path)
     except (OSError, ValueError) as error:
         raise SkillSkipped(os_reason(error, path)) from None
     if not stat.S_ISREG(status.st_mode):
@@ -157,8 +160,8 @@ class _Gatherer:
         if twin is not None:
             return twin
         parsed = self._parse(path, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
-        if own_name and parsed.label:
-            name = f"{root.prefix}:{parsed.label}"
+        if own_name and parsed[0]:
+            name = f"{root.prefix}:{parsed[0]}"
         if not name.isprintable():
             raise SkillSkipped("its name holds a control character")
         if name in self.names:
@@ -166,7 +169,7 @@ class _Gatherer:
         self.names[name] = path
         if name in root.unroutable:
             self.unroutable.add(name)
-        self.inventory.skills.append(place(parsed, name, root.scope))
+        self.inventory.skills.append(place(parsed, path, name, root.scope))
         return None
 
     def _twin(self, path: str, status: os.stat_result) -> str | None:
@@ -179,10 +182,10 @@ class _Gatherer:
         others.append(path)
         return None
 
-    def _parse(self, path: str, mine: "Stamp") -> Skill:
-        """The parsed skill, from ``known`` when its files are as they were. Raises SkillSkipped."""
+    def _parse(self, path: str, mine: "Stamp") -> "Row":
+        """What the files say, from ``known`` when they are as they were. Raises SkillSkipped."""
         beside = path.rpartition("/")[0] + "/gstack.yaml"
-        mark = (mine, stamp(beside))
+        mark = (mine, stamp(beside) if sys_os.access(beside, 0) else None)
         self.inventory.stamps[path] = mine
         if mark[1] is not None:
             self.inventory.stamps[beside] = mark[1]
@@ -191,7 +194,7 @@ class _Gatherer:
             value = old[1]
         else:
             try:
-                value = parse_skill(path)
+                value = row_of(parse_skill(path))
             except SkillSkipped as error:
                 value = error.reason
         # a file that changed just now may change once more without another stamp, so it is parsed again next time

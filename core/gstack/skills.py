@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    # label, description, triggers, routing_off, contract, first_step, sources
+    Row = tuple[str | None, str, tuple[str, ...], bool, Any, str, dict[str, str]]
+
 __all__ = [
     "KEYS", "OVERLAY", "PROJECT_OVERLAY", "SkillSkipped", "apply_overlay", "first_step", "frontmatter", "os_reason",
-    "parse_skill", "place", "read_overlay", "read_skill", "read_stable", "skill_from_plain", "skill_to_plain",
+    "parse_skill", "place", "read_overlay", "read_skill", "read_stable", "row_of", "skill_from_plain", "skill_to_plain",
 ]  # fmt: skip
 
 #: The keys that a skill declares for gstack.
@@ -60,16 +63,34 @@ def read_skill(path: str, name: str, scope: str, *, overlay: "Mapping[str, Any] 
     ``scope`` is ``personal``, ``project`` or ``plugin``; ``overlay`` this skill's own entry of ``skills.yaml``.
     Raises SkillSkipped with the reason when the file can't be read.
     """
-    skill = place(parse_skill(path), name, scope)
+    skill = place(row_of(parse_skill(path)), path, name, scope)
     return apply_overlay(skill, overlay, OVERLAY) if overlay else skill
 
 
-def place(skill: Skill, name: str, scope: str) -> Skill:
-    """A parsed skill under the name that its host gives it: its ``label`` stays only where it says something else."""
-    values = skill_to_plain(skill)
-    if skill.label == name.rpartition(":")[2] or skill.label == name:
-        values["label"] = None
-    return skill_from_plain(dict(values, name=name, scope=scope))
+def row_of(skill: Skill) -> "Row":
+    """What the files say of a parsed skill, as data that can be stored in few objects."""
+    return (
+        skill.label, skill.description, skill.triggers, skill.routing_off, skill.contract, skill.first_step,
+        skill.sources,
+    )  # fmt: skip
+
+
+def place(row: "Row", path: str, name: str, scope: str) -> Skill:
+    """The skill of such a row under the name that its host gives it: its ``label`` stays only where it says something
+    else."""
+    label, description, triggers, routing_off, contract, first_step, sources = row
+    return Skill(
+        name,
+        path,
+        label=None if label == name or label == name.rpartition(":")[2] else label,
+        description=description,
+        scope=scope,
+        triggers=triggers,
+        routing_off=routing_off,
+        contract=contract,
+        first_step=first_step,
+        sources=sources,
+    )
 
 
 def parse_skill(path: str) -> Skill:

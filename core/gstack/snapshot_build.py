@@ -81,9 +81,11 @@ def build_index(
 
     made = now_ns()
     source = path + ".parsed"
-    known = read_blob(source) if old is not None else None
+    known = (read_blob(source) if old is not None else None) or None
     overlay, overlay_files = _trusted_overlay(root, cwd)
-    inventory = load_skills(host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known))
+    inventory = load_skills(
+        host, env, cwd, state_root=root, trusted_overlay=overlay, known=known if isinstance(known, dict) else None
+    )
     depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
     blob = {
         "settings": list(settings),
@@ -91,7 +93,7 @@ def build_index(
         **stamped(*_bound_to(inventory, depends, getattr(host, "skill_markers", None)), inventory.stamps, made),
     }
     _store(path, blob)
-    _store(source, _pack(inventory.known))
+    _store(source, inventory.known)
     _prune(os.path.dirname(path))
     return blob
 
@@ -177,7 +179,7 @@ def _bound_to(
         for name in _names(root.path):
             file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
             for one in [f"{name}/{marker}" for marker in markers or ()]:
-                (there if os.path.exists(f"{base}/{one}") else absent).append(one)
+                (there if os.access(f"{base}/{one}", os.F_OK) else absent).append(one)
             parsed = f"{base}/{file}" in inventory.stamps
             if not parsed and not os.path.exists(f"{base}/{file}"):
                 there.append(name)
@@ -185,7 +187,7 @@ def _bound_to(
                 continue
             there.append(file)
             # of a file that was read it counts what was seen then
-            seen = f"{base}/{beside}" in inventory.stamps if parsed else os.path.exists(f"{base}/{beside}")
+            seen = f"{base}/{beside}" in inventory.stamps if parsed else os.access(f"{base}/{beside}", os.F_OK)
             (there if seen else absent).append(beside)
             if markers is None:
                 there.append(name)
@@ -201,29 +203,6 @@ def _names(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
-
-
-def _pack(known: "Mapping[str, Any]") -> "dict[str, Any]":
-    from gstack.skills import skill_to_plain
-
-    return {
-        path: (mark, value if isinstance(value, str) else skill_to_plain(value))
-        for path, (mark, value) in known.items()
-    }
-
-
-def _unpack(known: "Any") -> "dict[str, Any] | None":
-    from gstack.skills import skill_from_plain
-
-    if not isinstance(known, dict):
-        return None
-    return {
-        path: (
-            tuple(mark) if isinstance(mark, list) else mark,
-            value if isinstance(value, str) else skill_from_plain(value),
-        )
-        for path, (mark, value) in known.items()
-    }
 
 
 def _store(path: str, value: "Any") -> None:

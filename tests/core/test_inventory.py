@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from gstack import inventory as module
 from gstack.api import SkillRoot
 from gstack.inventory import Inventory, load_skills
-from gstack.skills import skill_from_plain, skill_to_plain
 
 LATER = 10_000_000_000
 
@@ -249,15 +248,8 @@ def test_an_overlay_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def packed(known: Any) -> Any:
-    """What the snapshot does with it: to plain data, through marshal, and back."""
-    plain = {
-        path: (mark, value if isinstance(value, str) else skill_to_plain(value))
-        for path, (mark, value) in known.items()
-    }
-    return {
-        path: (mark, value if isinstance(value, str) else skill_from_plain(value))
-        for path, (mark, value) in marshal.loads(marshal.dumps(plain)).items()
-    }
+    """What the snapshot does with it: through marshal and back."""
+    return marshal.loads(marshal.dumps(known))
 
 
 def test_only_changed_files_are_parsed_again(tmp_path: Path, settled: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ _VANISH = "'\u2018\u2019\u201b\u02bc\u2032\uff07\u00ad\u200c\u200d\u2060\ufeff"
 _SPLIT = "_\u203f\u2040\u2054\ufe33\ufe34\ufe4d\ufe4e\ufe4f\uff3f\u00b7\u0387"
 
 #: ASCII in one step: letters and digits stay, apostrophes vanish, everything else becomes a space.
-_ASCII: "dict[int, str | None]" = {
+ASCII: "dict[int, str | None]" = {
     code: None if chr(code) in _VANISH else chr(code) if chr(code).isalnum() else " " for code in range(128)
 }
 
@@ -32,7 +32,7 @@ def tokens(text: str) -> "list[str]":
     """
     text = text.lower()
     if text.isascii():
-        return text.translate(_ASCII).split()
+        return text.translate(ASCII).split()
     chars = [char for char in set(text) if char > "\x7f"]
     if not all(char.isalnum() or not ("a" + char).isidentifier() for char in chars):
         # there are combining marks: a letter and its mark are the same word as the composed letter
@@ -40,7 +40,7 @@ def tokens(text: str) -> "list[str]":
 
         text = normalize("NFC", text.translate(_GONE))
         chars = [char for char in set(text) if char > "\x7f"]
-    return text.translate(_ASCII | {ord(char): _class_of(char) for char in chars}).split()
+    return text.translate(ASCII | {ord(char): _class_of(char) for char in chars}).split()
 
 
 def _class_of(char: str) -> "str | None":
