@@ -90,15 +90,17 @@ class Head:
     """The head of a document.
 
     ``values`` are the top-level keys (all of them, or only those asked for when YAML refused the whole); ``problems``
-    says for each key of ours that couldn't be read as YAML what was wrong; ``body`` is what follows the head.
+    says for each key of ours that couldn't be read as YAML what was wrong; ``body`` is what follows the head; ``text``
+    is the head as written, where it stands between fences and was read as a whole (else None).
     """
 
-    __slots__ = ("body", "problems", "values")
+    __slots__ = ("body", "problems", "text", "values")
 
-    def __init__(self, values: "dict[str, Any]", problems: dict[str, str], body: str) -> None:
+    def __init__(self, values: "dict[str, Any]", problems: dict[str, str], body: str, text: str | None = None) -> None:
         self.values = values
         self.problems = problems
         self.body = body
+        self.text = text
 
 
 def frontmatter(data: bytes) -> "dict[str, Any]":
@@ -116,15 +118,15 @@ def read_head(data: bytes, keys: "Collection[str]" = KEYS) -> Head:
     if opened is None:
         return Head({}, {}, text)
     rest = text[opened.end() :]
-    fence = _CLOSE.search(rest, 0, HEAD_LIMIT)
-    if fence is not None:
-        head, body = rest[: fence.start()], rest[fence.end() :]
+    parts = _fenced(rest)
+    if parts is not None:
+        head, body = parts
     else:
         cut = rest if len(rest) <= HEAD_LIMIT else rest[:HEAD_LIMIT].rpartition("\n")[0]
         start = _prose(cut, heading=True)
         head, body = rest[:start], rest[start:]
     try:
-        return Head(_mapping(load(head)), {}, body)
+        return Head(_mapping(load(head)), {}, body, None if parts is None else head)
     except Unreadable:
         first = text.count("\n", 0, opened.end()) + 1
         values, problems = read_blocks(head, keys, rescue=True, first=first)
@@ -132,6 +134,21 @@ def read_head(data: bytes, keys: "Collection[str]" = KEYS) -> Head:
     if start < len(head) and not any(key in keys for key, _, _ in _blocks(head[start:])):
         body = rest[start:]  # the fence was a rule of the body, below a head that nobody closed
     return Head(values, problems, body)
+
+
+def fenced(data: bytes) -> tuple[str, str] | None:
+    """The head and the body of a document, where the head stands between fences; nothing is parsed.
+
+    Raises SkillSkipped for what isn't UTF-8 text.
+    """
+    text = _decode(data)
+    opened = _OPEN.match(text)
+    return None if opened is None else _fenced(text[opened.end() :])
+
+
+def _fenced(rest: str) -> tuple[str, str] | None:
+    fence = _CLOSE.search(rest, 0, HEAD_LIMIT)
+    return None if fence is None else (rest[: fence.start()], rest[fence.end() :])
 
 
 def _decode(data: bytes) -> str:

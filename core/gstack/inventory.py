@@ -15,10 +15,9 @@ from gstack.skills import (
     SkillSkipped,
     apply_overlay,
     os_reason,
-    parse_skill,
     place,
     read_overlay,
-    row_of,
+    read_row,
     skill_from_plain,
     skill_to_plain,
 )
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     #: By path: what was read, or why it is no skill.
     Known = Mapping[str, tuple[Mark, Row | str]]
 
+#: Stands for the stamp of a file that is to be read again: none has it.
+_UNSURE = (0, 0, -1, 0)
 #: Where the routing of a skill came from that the person has kept from the model in the host's own settings.
 HOST_SETTINGS = "host settings"
 
@@ -189,18 +190,19 @@ class _Gatherer:
         self.inventory.stamps[path] = mine
         if mark[1] is not None:
             self.inventory.stamps[beside] = mark[1]
-        old = self.known.get(path)
-        if old is not None and old[0] == mark:
-            value = old[1]
+        known, old = self.known.get(path, (None, ""))
+        if known == mark:
+            value = old
         else:
+            same = known is not None and known[1] == mark[1]
             try:
-                value = row_of(parse_skill(path))
+                value = read_row(path, old if same and not isinstance(old, str) else None)
             except SkillSkipped as error:
                 value = error.reason
-        # a file that changed just now may change once more without another stamp, so it is parsed again next time
+        # a file that changed just now may change once more without another stamp, so it is read again next time
         field = 1 if POSIX else 0
-        if all(one is None or one[field] <= self.racy for one in mark):
-            self.inventory.known[path] = (mark, value)
+        if mark[1] is None or mark[1][field] <= self.racy:
+            self.inventory.known[path] = (mark if mine[field] <= self.racy else (_UNSURE, mark[1]), value)
         if isinstance(value, str):
             raise SkillSkipped(value)
         return value

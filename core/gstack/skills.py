@@ -20,12 +20,14 @@ from gstack.frontmatter import (
     SkillSkipped,
     Unreadable,
     doubled_key,
+    fenced,
     frontmatter,
     load,
     plain,
     read_blocks,
     read_head,
 )
+from gstack.lowlevel import sha256
 from gstack.steps import BODY_LIMIT, first_step
 
 TYPE_CHECKING = False
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    # label, description, triggers, routing_off, contract, first_step, sources
-    Row = tuple[str | None, str, tuple[str, ...], bool, Any, str, dict[str, str]]
+    # label, description, triggers, routing_off, contract, first_step, sources; the digest of the head that all but the
+    # first step came from ("": it isn't as simple as that)
+    Row = tuple[str | None, str, tuple[str, ...], bool, Any, str, dict[str, str], str]
 
 __all__ = [
     "KEYS", "OVERLAY", "PROJECT_OVERLAY", "SkillSkipped", "apply_overlay", "first_step", "frontmatter", "os_reason",
-    "parse_skill", "place", "read_overlay", "read_skill", "read_stable", "row_of", "skill_from_plain", "skill_to_plain",
+    "parse_skill", "place", "read_overlay", "read_row", "read_skill", "read_stable", "skill_from_plain",
+    "skill_to_plain",
 ]  # fmt: skip
 
 #: The keys that a skill declares for gstack.
@@ -63,26 +67,33 @@ def read_skill(path: str, name: str, scope: str, *, overlay: "Mapping[str, Any] 
     ``scope`` is ``personal``, ``project`` or ``plugin``; ``overlay`` this skill's own entry of ``skills.yaml``.
     Raises SkillSkipped with the reason when the file can't be read.
     """
-    skill = place(row_of(parse_skill(path)), path, name, scope)
+    skill = place(read_row(path), path, name, scope)
     return apply_overlay(skill, overlay, OVERLAY) if overlay else skill
 
 
-def row_of(skill: Skill) -> "Row":
-    """What the files say of a parsed skill, as data that can be stored in few objects."""
-    return (
-        skill.label, skill.description, skill.triggers, skill.routing_off, skill.contract, skill.first_step,
-        skill.sources,
-    )  # fmt: skip
-
-
 def place(row: "Row", path: str, name: str, scope: str) -> Skill:
-    """The skill of such a row under the name that its host gives it: its ``label`` stays only where it says something
+    """The skill of a row under the name that its host gives it: its ``label`` stays only where it says something
     else."""
-    label, description, triggers, routing_off, contract, first_step, sources = row
+    skill = _skill(row, path, name, scope)
+    if skill.label == name or skill.label == name.rpartition(":")[2]:
+        skill.label = None
+    return skill
+
+
+def parse_skill(path: str) -> Skill:
+    """What the files say, whoever asks: the folder's name, and ``label`` even where that is the same.
+
+    Raises SkillSkipped.
+    """
+    return _skill(read_row(path), path, os.path.basename(os.path.dirname(path)), "personal")
+
+
+def _skill(row: "Row", path: str, name: str, scope: str) -> Skill:
+    label, description, triggers, routing_off, contract, first_step, sources, _ = row
     return Skill(
         name,
         path,
-        label=None if label == name or label == name.rpartition(":")[2] else label,
+        label=label,
         description=description,
         scope=scope,
         triggers=triggers,
@@ -93,30 +104,38 @@ def place(row: "Row", path: str, name: str, scope: str) -> Skill:
     )
 
 
-def parse_skill(path: str) -> Skill:
-    """What the files say, whoever asks: the folder's name, and ``label`` even where that is the same.
+def read_row(path: str, old: "Row | None" = None) -> "Row":
+    """What the files of a skill say, as data that can be stored. Raises SkillSkipped.
 
-    Raises SkillSkipped.
+    ``old`` is what they said before, if ``gstack.yaml`` is as it was then: most edits leave the head alone, and without
+    a new one nothing needs YAML.
     """
-    head = read_head(read_stable(path))
+    data = read_stable(path)
+    if old is not None and old[-1]:
+        parts = fenced(data)
+        if parts is not None and old[-1] == _digest(parts[0]):
+            return (*old[:5], first_step(parts[1]), *old[6:])
+    head = read_head(data)
     values, problems = head.values, {f"problem:{key}": text for key, text in head.problems.items()}
     homes = [(_TOP, values), (_METADATA, _from_metadata(values.get("metadata"), problems))]
     homes.append((_BESIDE, _from_beside(os.path.dirname(path), problems)))
     found, sources = _first_set(homes, problems)
     if "routing" not in found and str(values.get(_RESERVED)).strip().lower() in _ON:
         found["routing"], sources["routing"] = "off", _RESERVED
-    name = os.path.basename(os.path.dirname(path))
-    return Skill(
-        name,
-        path,
-        label=_line(values.get("name")) or None,
-        description=_text(values.get("description")),
-        triggers=found.get("triggers", ()),
-        routing_off=found.get("routing") == "off",
-        contract=found.get("contract"),
-        first_step=first_step(head.body),
-        sources={**sources, **problems},
+    return (
+        _line(values.get("name")) or None,
+        _text(values.get("description")),
+        found.get("triggers", ()),
+        found.get("routing") == "off",
+        found.get("contract"),
+        first_step(head.body),
+        {**sources, **problems},
+        "" if head.text is None else _digest(head.text),
     )
+
+
+def _digest(head: str) -> str:
+    return sha256(head.encode("utf-8", "surrogatepass"))
 
 
 # ------------------------------------------------------------------------------------------------- homes
