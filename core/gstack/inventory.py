@@ -123,8 +123,9 @@ def _regular(path: str) -> os.stat_result:
         status = sys_os.stat(path)
     except (OSError, ValueError) as error:
         raise SkillSkipped(os_reason(error, path)) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise SkillSkipped("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG:
+        raise SkillSkipped("is a folder" if kind == stat.S_IFDIR else "is no regular file")
     return status
 
 
@@ -144,15 +145,16 @@ class _Gatherer:
         try:
             if name in root.hidden:
                 raise SkillSkipped("is switched off in the host's own settings")
-            twin = self._take(root, name, path, _regular(path))
+            twin = self._take(root, name, path)
         except SkillSkipped as error:
             self.inventory.skipped.append((path, error.reason))
             return
         if twin is not None and twin != path:
             self.inventory.shadowed.append((path, twin))
 
-    def _take(self, root: SkillRoot, name: str, path: str, status: os.stat_result) -> str | None:
+    def _take(self, root: SkillRoot, name: str, path: str) -> str | None:
         """Take the skill, or give the path of the one that hides it. Raises SkillSkipped."""
+        status = _regular(path)
         twin = self._twin(path, status)
         # a packaged folder that is itself the skill is called by its frontmatter, whatever the folder's name
         own_name = bool(root.prefix) and path == join(root.path, "SKILL.md")
@@ -175,8 +177,12 @@ class _Gatherer:
 
     def _twin(self, path: str, status: os.stat_result) -> str | None:
         """The path under which this very file was taken before (two hard links are two files)."""
-        others = self.files.setdefault((status.st_dev, status.st_ino), [])
-        real = os.path.realpath(path) if others else ""
+        file = (status.st_dev, status.st_ino)
+        if file not in self.files:
+            self.files[file] = [path]
+            return None
+        others = self.files[file]
+        real = os.path.realpath(path)
         for other in others:
             if os.path.realpath(other) == real:
                 return other

@@ -87,9 +87,10 @@ def build_index(
         host, env, cwd, state_root=root, trusted_overlay=overlay, known=known if isinstance(known, dict) else None
     )
     depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
+    earlier = old["index"]["scorers"] if old and old["settings"] == list(settings) else {}
     blob = {
         "settings": list(settings),
-        "index": _index(inventory, config, plan),
+        "index": _index(inventory, config, plan, earlier),
         **stamped(*_bound_to(inventory, depends, getattr(host, "skill_markers", None)), inventory.stamps, made),
     }
     _store(path, blob)
@@ -108,12 +109,12 @@ def _trusted_overlay(root: str, cwd: str | None) -> "tuple[str | None, list[str]
     return trusted_overlay(root, cwd)
 
 
-def _index(inventory: "Any", config: Config, plan: Plan) -> "dict[str, Any]":
+def _index(inventory: "Any", config: Config, plan: Plan, earlier: "Mapping[str, Any]") -> "dict[str, Any]":
     skills = inventory.skills
     return index_data(
         roots=[root.path for root in inventory.roots],
         names={skill.name: skill.path for skill in skills},
-        scorers=prepare_scorers(skills, config, plan),
+        scorers=prepare_scorers(skills, config, plan, earlier),
         labels={skill.label: skill.name for skill in reversed(skills) if skill.label},
         contracts={skill.name: skill.contract for skill in skills if skill.contract is not None},
         routing={
@@ -144,8 +145,13 @@ def index_data(
     }
 
 
-def prepare_scorers(skills: "Sequence[Any]", config: Config, plan: Plan) -> "dict[str, Any]":
-    """The prepared index of the scorer that decides and of its shadows; one that fails is left out."""
+def prepare_scorers(
+    skills: "Sequence[Any]", config: Config, plan: Plan, earlier: "Mapping[str, Any] | None" = None
+) -> "dict[str, Any]":
+    """The prepared index of the scorer that decides and of its shadows; one that fails is left out.
+
+    ``earlier`` are indexes that the same scorers prepared under the same settings.
+    """
     out = {}
     for name in dict.fromkeys([config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]):
         scorer = plan.get("gstack.trigger_scorers", name)
@@ -155,7 +161,11 @@ def prepare_scorers(skills: "Sequence[Any]", config: Config, plan: Plan) -> "dic
             configure = getattr(scorer, "configure", None)
             if configure is not None:
                 plan.call(scorer, configure, {"equivalents": config.get("route_equivalents")})
-            out[name] = plan.call(scorer, scorer.prepare, skills)
+            again = getattr(scorer, "prepare_again", None)
+            if again is not None and earlier and name in earlier:
+                out[name] = plan.call(scorer, again, skills, earlier[name])
+            else:
+                out[name] = plan.call(scorer, scorer.prepare, skills)
         except PluginFailed:
             continue
     return out

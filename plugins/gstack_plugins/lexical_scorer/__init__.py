@@ -50,6 +50,12 @@ class Lexical:
 
         return compiled(skills, self._extra)
 
+    def prepare_again(self, skills: "Sequence[Skill]", index: "Mapping[str, Any]") -> "Mapping[str, Any]":
+        """The same, where ``index`` was made before: most changes of skills leave their triggers alone."""
+        from gstack_plugins.lexical_scorer.index import compiled, holds
+
+        return index if holds(index, skills, self._extra) else compiled(skills, self._extra)
+
     def score(self, prompt: str, index: "Mapping[str, Any]") -> "list[Candidate]":
         """Every skill with a score above 0, best first: score, whole phrase, matched words, longer trigger, name."""
         words, index = tokens(prompt), _with_numbers(index)

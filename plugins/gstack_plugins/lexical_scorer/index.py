@@ -28,8 +28,7 @@ def compiled(skills: "Sequence[Skill]", extra: str) -> "dict[str, Any]":
     ``postings_starts``; ``bare`` maps a first token to the triggers without content words; ``same`` are the
     equivalents, each stem with the triggers that have it.
     """
-    ordered = sorted(skills, key=lambda skill: skill.name)
-    declared = [(trigger, place) for place, skill in enumerate(ordered) for trigger in sorted(set(skill.triggers))]
+    names, declared = _declared(skills)
     owner: list[int] = []
     text: list[str] = []
     size: list[int] = []
@@ -49,20 +48,41 @@ def compiled(skills: "Sequence[Skill]", extra: str) -> "dict[str, Any]":
             bare.setdefault(parts[0], []).append(len(owner))
         owner.append(place)
         text.append(trigger)
-        size.append(_size(stems))
-    names = [skill.name for skill in ordered]
+        size.append(len(stems) if len(stems) > 1 else _size(stems))
     return {
-        "skills": "".join(names),
-        "skills_starts": _starts(names),
-        "triggers": "".join(text),
-        "triggers_starts": _starts(text),
-        "owner": _packed(owner),
+        **_phrases(names, text, owner),
         "size": _packed(size),
         "words": "\n" + "".join([one + "\n" for one in words]),
         "postings": _packed([number for numbers in words.values() for number in numbers]),
         "postings_starts": _starts(words.values()),
         "bare": bare,
         "same": [{one: _packed(words.get(one, ())) for one in sorted(group)} for group in groups(extra)[0]],
+    }
+
+
+def holds(index: "Mapping[str, Any]", skills: "Sequence[Skill]", extra: str) -> bool:
+    """Whether ``index`` is what :func:`compiled` would make of these skills (if it says no it may still be)."""
+    names, declared = _declared(skills)
+    phrases = _phrases(names, [trigger for trigger, _ in declared], [place for _, place in declared])
+    same = [sorted(group) for group in groups(extra)[0]]
+    return all(index[key] == value for key, value in phrases.items()) and [*map(list, index["same"])] == same
+
+
+def _declared(skills: "Sequence[Skill]") -> "tuple[list[str], list[tuple[str, int]]]":
+    """The skills' names in order, and each trigger with the number of its skill."""
+    ordered = sorted(skills, key=lambda skill: skill.name)
+    triggers = [(trigger, place) for place, skill in enumerate(ordered) for trigger in sorted(set(skill.triggers))]
+    return [skill.name for skill in ordered], triggers
+
+
+def _phrases(names: "Sequence[str]", text: "Sequence[str]", owner: "Sequence[int]") -> "dict[str, Any]":
+    """The part of the index that the rest follows from."""
+    return {
+        "skills": "".join(names),
+        "skills_starts": _starts(names),
+        "triggers": "".join(text),
+        "triggers_starts": _starts(text),
+        "owner": _packed(owner),
     }
 
 
