@@ -93,18 +93,20 @@ def fresh(blob: "Mapping[str, Any]") -> bool:
     for folder, there, absent in ((b"", blob["paths"], b""), *blob["grouped"]):
         # by the folder's descriptor: the way to the folder is then walked once, not for each skill
         fd = _opened(folder) if folder else None
-        start = folder + b"/" if folder and fd is None else b""
-        for name in there.split(b"\0"):
+        wanted, unwanted = there.split(b"\0"), absent.split(b"\0") if absent else []
+        if folder and fd is None:
+            wanted, unwanted = [[folder + b"/" + name for name in group] for group in (wanted, unwanted)]
+        for name in wanted:
             try:
-                found = stat(start + name, dir_fd=fd)
+                found = stat(name, dir_fd=fd)
             except (OSError, ValueError):
                 mark = hash((mark, *_ABSENT))
             else:
                 # the hash of numbers is the same in every process
                 mark = hash((mark, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
-        for name in absent.split(b"\0") if absent else ():
-            # says no more than that it is there, for a third of what a stamp costs
-            if access(start + name, 0, dir_fd=fd):
+        for name in unwanted:
+            # says no more than whether it is there, for half of what a stamp costs
+            if access(name, 0, dir_fd=fd):
                 appeared = True
         if fd is not None:
             sys_os.close(fd)

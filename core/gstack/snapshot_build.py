@@ -177,8 +177,8 @@ def _bound_to(
     """Every file and folder that could bring, change or take a skill: single paths, and below each root the paths
     whose stamps count and those that must not appear (see :func:`gstack.snapshot.stamped`).
 
-    A skill's folder needs no stamp of its own when its host has said which files in it count (``markers``): no other
-    must appear beside ``SKILL.md`` than the ones there are. Another entry's stamp shows what appears in it.
+    A skill's folder needs no stamp of its own when its host has said which files in it count (``markers``, outside
+    plugins): none of them must appear beside ``SKILL.md``. Another entry's stamp shows what appears in it.
     """
     entries: dict[str, tuple[list[str], list[str]]] = {}
     grouped = set()
@@ -186,9 +186,10 @@ def _bound_to(
         there: list[str] = []
         absent: list[str] = []
         base = root.path.rstrip("/") or "/"
+        marked = (markers or ()) if root.scope != "plugin" else ()
         for name in _names(root.path):
             file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
-            for one in [f"{name}/{marker}" for marker in markers or ()]:
+            for one in [f"{name}/{marker}" for marker in marked]:
                 (there if os.access(f"{base}/{one}", os.F_OK) else absent).append(one)
             parsed = f"{base}/{file}" in inventory.stamps
             if not parsed and not os.path.exists(f"{base}/{file}"):

@@ -1,6 +1,7 @@
 """The hook's two roads give the same answer: the stored index and the one made anew, over random changes and clocks."""
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -25,7 +26,7 @@ FACTS = [
     "shadowed",
 ]  # fmt: skip
 WORDS = ["debug", "site", "review", "broken", "diff", "test", "page"]
-names = st.sampled_from(["alpha", "beta", "gamma", "delta"])
+names = st.sampled_from(["alpha", "beta", "gamma", "de\u0142ta"])
 triggers = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=3)
 steps = st.one_of(
     st.tuples(st.just("write"), names, triggers),
@@ -34,6 +35,7 @@ steps = st.one_of(
     st.tuples(st.just("beside"), names, triggers),
     st.tuples(st.just("alone"), names, st.just([])),
     st.tuples(st.just("bare"), names, st.just([])),
+    st.tuples(st.just("plugin"), names, st.just([])),
     st.tuples(st.just("shut"), names, st.just([])),
     st.tuples(st.just("open"), names, st.just([])),
     st.tuples(st.just("swap"), names, st.just([])),
@@ -65,6 +67,10 @@ def change(folder: Path, what: str, name: str, words: list[str], clock: list[int
     elif what in ("alone", "bare"):
         with contextlib.suppress(OSError):  # a link to itself, a folder that may not be looked into
             (skill / ("gstack.yaml" if what == "alone" else "SKILL.md")).unlink()
+    elif what == "plugin":
+        with contextlib.suppress(OSError):
+            (skill / ".claude-plugin").mkdir(parents=True, exist_ok=True)
+            (skill / ".claude-plugin/plugin.json").write_text(json.dumps({"name": name}))
     elif what in ("shut", "open"):
         if skill.is_dir():
             skill.chmod(0o600 if what == "shut" else 0o700)
@@ -97,7 +103,7 @@ def test_both_roads_give_the_same_index(
     env = {"HOME": str(base / "home")}
     host = plan.get("gstack.host_adapters", "claude-code")
     config = read_config(str(base))
-    clock = [0]
+    clock = [5_000_000_000]  # late enough for what is stored to be believed
     real = snapshot.now_ns
 
     def stepped() -> int:
@@ -266,6 +272,41 @@ def test_a_change_is_seen(
     harmless = what == "a folder becomes a link to itself moved" or (what.endswith("be read") and os.geteuid() == 0)
     assert after != before or harmless
     both()
+
+
+def test_where_an_index_lies_stays_the_same() -> None:
+    """In every process and Python: another place would cost each folder a slow hook."""
+    found = snapshot.index_path("/r", "claude-code", "\0\0/home/u\0", "/home/u/work")
+    assert found == "/r/snapshot/skills-5b931398f67e1049"
+
+
+places = st.tuples(st.sampled_from(["a", "b"]), st.text(max_size=40), st.one_of(st.none(), st.text(max_size=40)))
+
+
+@given(places, places)
+def test_each_folder_has_an_index_of_its_own(one: Any, other: Any) -> None:
+    same = (*one[:2], one[2] or "") == (*other[:2], other[2] or "")
+    key = "\0".join([*one[:2], one[2] or ""]) == "\0".join([*other[:2], other[2] or ""])
+    assert (snapshot.index_path("", *one) == snapshot.index_path("", *other)) == (same or key)
+
+
+def test_names_that_are_no_text(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root"
+    try:
+        os.makedirs(os.fsencode(root) + b"/na\xffme")
+    except OSError:
+        pytest.skip("this file system takes only text")
+    (tmp_path / "pack").mkdir()
+    (root / "na\udcffme" / "SKILL.md").write_text(text(["debug this"]))
+    monkeypatch.setattr(snapshot_build, "now_ns", lambda: snapshot.now_ns() + 5_000_000_000)
+    config = read_config(str(tmp_path))
+
+    def load() -> Any:
+        return load_index(str(tmp_path / "kept"), host_of(tmp_path, skill_markers=()), {}, "/\ud800", config, plan)
+
+    load()
+    monkeypatch.setattr(snapshot_build, "build_index", lambda *_, **__: pytest.fail("the slow road was taken"))
+    assert "control character" in load().skipped[0][1]
 
 
 def test_two_folders_whose_indexes_share_a_file(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
