@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -35,7 +36,7 @@ class Case:
         against: str = "",
         before: Callable[[], object] | None = None,
         rounds: int = 1000,
-        warm: int = 3,
+        warm: int = 5,
     ) -> None:
         self.label = label
         self.name = name
@@ -49,9 +50,11 @@ class Case:
         self.warm = warm
 
     def warm_up(self, once: Callable[["Case"], object]) -> None:
-        """Runs that don't count."""
+        """Runs that don't count: they store what later ones start from."""
+        before, self.before = self.before, None
         for _ in range(self.warm):
             once(self)
+        self.before = before
 
 
 def skill_text(number: int) -> str:
@@ -88,7 +91,8 @@ def prompt_payload(box: Sandbox, session: str) -> bytes:
 
 def hook_case(box: Sandbox, label: str, name: str, payload: bytes, **more: Any) -> Case:
     env = {**box.env, "CLAUDECODE": "1"}
-    return Case(label, name, [launcher_path(box.root), "claude-code"], payload, env=env, **more)
+    command = [launcher_path(box.root), "claude-code", json.loads(payload)["hook_event_name"]]
+    return Case(label, name, command, payload, env=env, **more)
 
 
 @contextlib.contextmanager
@@ -220,7 +224,11 @@ def gate_cases(folder: Path) -> list[Case]:
 
 
 def contract_cases(folder: Path) -> list[Case]:
-    """G6: a stop on 1, 10 and 32 MiB, with the load near the end, far back, and never."""
+    """G6: a stop on 1, 10 and 32 MiB, with the load near the end, far back, and never.
+
+    The turn ends on a question. Beside that, on 1 and 32 MiB: a run that is judged, met and recorded, and the next stop
+    after it, at which it is settled.
+    """
     out = []
     box = sandbox(folder, "contract", 65)
     for size in (1, 10, 32):
@@ -242,10 +250,46 @@ def contract_cases(folder: Path) -> list[Case]:
             out.append(
                 hook_case(box, "G6", f"stop, {size} MiB, load {where}", json.dumps(payload).encode() + b"\n", **goal)
             )
+    for size, where in ((1, "near"), (32, "near"), (32, "far")):
+        out += _verdict_cases(box, folder, size, where)
     parse = "import orjson, sys\nfor line in open(sys.argv[1], 'rb'): orjson.loads(line)"
     out.append(
         Case("G6", "orjson parse, 32 MiB", [sys.executable, "-c", parse, str(folder / "never-32.jsonl")], rounds=9)
     )
+    return out
+
+
+def _verdict_cases(box: Sandbox, folder: Path, size: int, where: str) -> list[Case]:
+    path = folder / f"{where}-{size}-done.jsonl"
+    make_transcript.write(path, (size << 20) - 4096, where, done=True)
+    out = []
+    for what, text in (("judged", make_transcript.REPORT), ("settled", "The fix is in place.")):
+        session = f"{what}-{where}-{size}"
+        payload = {
+            "session_id": session,
+            "cwd": box.work,
+            "hook_event_name": "Stop",
+            "transcript_path": str(path),
+            "stop_hook_active": False,
+            "last_assistant_message": text,
+            "background_tasks": [],
+        }
+        record = Path(box.root, "skill-contracts", f"{session}.json")
+
+        def forget(record: Path = record) -> None:
+            record.unlink(missing_ok=True)
+
+        case = hook_case(
+            box, "", f"stop, {size} MiB, load {where}, {what}", json.dumps(payload).encode() + b"\n",
+            before=forget if what == "judged" else None,
+        )  # fmt: skip
+        if what == "settled":
+            first = {**payload, "last_assistant_message": make_transcript.REPORT}
+            judge = json.dumps(first).encode() + b"\n"
+            subprocess.run(case.command, input=judge, env=case.env, check=True, stdout=subprocess.DEVNULL)
+            if '"met"' not in record.read_text():
+                raise SystemExit(f"{record}: the run wasn't met")
+        out.append(case)
     return out
 
 

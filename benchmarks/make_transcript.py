@@ -219,6 +219,14 @@ class Session:
             **self.foot(),
         }  # fmt: skip
 
+    def report(self) -> Iterator[dict[str, Any]]:
+        """The skill's work is done: the tests pass, and the model says what it found."""
+        ident, call = self.call("Bash", {"command": "pytest -q", "description": "Run the tests"})
+        yield call
+        value = {"stdout": "12 passed", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+        yield self.result(ident, "12 passed", value, is_error=False)
+        yield self.assistant({"type": "text", "text": REPORT}, "end_turn")
+
     def load(self) -> Iterator[dict[str, Any]]:
         """The Skill tool loads the skill."""
         ident, call = self.call("Skill", {"skill": SKILL, "args": "it fails"})
@@ -228,29 +236,43 @@ class Session:
         yield self.user([{"type": "text", "text": body}], isMeta=True, turnCompanion=True, sourceToolUseID=ident)
 
 
-def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = False) -> int:
+#: The final text of a run that did what its skill asks for.
+REPORT = (
+    "DEBUG REPORT\nSymptom: the login fails\nRoot cause: the token is read before it is written\n"
+    "Fix: write it first\nEvidence: pytest passes\n\nSTATUS: DONE"
+)
+
+
+def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = False, done: bool = False) -> int:
     """Write at most ``size`` bytes to ``path`` with the load where ``load`` (of PLACES) says; the number of records.
 
-    ``spaced``: with a space after colons and commas, as Python's ``json`` writes by itself.
+    ``spaced``: with a space after colons and commas, as Python's ``json`` writes by itself. ``done``: behind that, the
+    tests are run once more and the last text is REPORT.
     """
     session = Session(seed)
     separators = None if spaced else (",", ":")
     loaded = load == "never"
     before = {"near": size - 200_000, "middle": size // 2}.get(load, 0)
     records = written = 0
+    full = False
     with path.open("wb") as file:
-        while True:
+        while not full:
             loads = not loaded and written >= before
             loaded = loaded or loads
             for record in session.turn(load=loads):
                 if not loaded and written >= before:
                     break  # the turn breaks off, the next one loads
                 line = json.dumps(record, ensure_ascii=False, separators=separators).encode() + b"\n"
-                if written + len(line) > size:
-                    return records
+                full = written + len(line) > size
+                if full:
+                    break
                 file.write(line)
                 written += len(line)
                 records += 1
+        for record in session.report() if done else ():
+            file.write(json.dumps(record, ensure_ascii=False, separators=separators).encode() + b"\n")
+            records += 1
+    return records
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from gstack.api import CANNOT_TELL, MET, MISSING, TURN_ENDING, Event, Field, HookEvent, Item, Run, ToolCall, Verdict
 from gstack.config import Switch
+from gstack.failures import PluginFailed
 from gstack.isolation import isolated
-from gstack.plan import PluginFailed
 from gstack.snapshot import SkillIndex
 from gstack.snapshot_build import index_data
 from gstack.testing.transcript import SESSION, Transcript
@@ -54,6 +54,19 @@ class Says:
 
     def summary(self, item: Item) -> str:
         return f"the word {item.fields['word']}"
+
+
+class HasFile(Says):
+    """Met when the session's folder holds the file ``word``."""
+
+    name = "test.file"
+    fields = (Field("word", required=True),)
+
+    def check(self, item: Item, run: Run) -> Verdict:
+        if run.cwd is None:
+            return Verdict(CANNOT_TELL, "the session's folder isn't known")
+        found = (Path(run.cwd) / item.fields["word"]).is_file()
+        return Verdict(MET) if found else Verdict(MISSING, f"there is no {item.fields['word']}")
 
 
 class Fails(Says):
@@ -145,7 +158,7 @@ class FakeHost:
     def __init__(self, *readings: Sequence[Event] | Exception, says: str | None = "interactive") -> None:
         self.readings = list(readings)
         self.says = says
-        self.reads = 0
+        self.reads = self.loads = 0
         self.whole: Sequence[Event] = ()
 
     def session_kind(self, env: Mapping[str, str]) -> str | None:
@@ -153,6 +166,16 @@ class FakeHost:
 
     def read_transcript(self, path: str, *, max_bytes: int) -> list[Event]:
         return list(self.whole)
+
+    def _last_load(self, path: str, *, skills: Sequence[str], max_bytes: int) -> Event | None:
+        """What the tests make ``last_load`` of hosts that have one."""
+        found = self.readings[min(self.reads, len(self.readings) - 1)]
+        self.loads += 1
+        if isinstance(found, Exception):
+            if self.reads + 1 < len(self.readings):
+                self.reads += 1
+            raise found
+        return found[0] if found else None
 
     def read_run(self, path: str, *, skills: Sequence[str], max_bytes: int) -> list[Event]:
         found = self.readings[min(self.reads, len(self.readings) - 1)]

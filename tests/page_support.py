@@ -7,7 +7,8 @@ from typing import Any
 
 import typer.main
 
-from gstack.cli import _normalise, build_app
+from gstack.cli import build_app
+from gstack.cli.run import normalise
 from gstack.errors import GstackError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -156,7 +157,7 @@ def refused(words: list[str]) -> str:
     try:
         command, rest = leaf_of(words)
         path = words[: len(words) - len(rest)]
-        command.make_context("gstack", _normalise([*path, *rest])[len(path) :])
+        command.make_context("gstack", normalise([*path, *rest])[len(path) :])
     except LookupError as error:
         return str(error)
     except GstackError as error:

@@ -9,8 +9,8 @@ import yaml
 
 from gstack.api import PROMPT_SUBMITTED, HookEvent, Item, Skill
 from gstack.config import Config, Switch
+from gstack.failures import PluginFailed
 from gstack.hook import HookContext
-from gstack.plan import PluginFailed
 from gstack.snapshot import SkillIndex
 from gstack.snapshot_build import index_data
 from gstack_plugins.lexical_scorer import Lexical

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
-    from gstack.values.contracts import Event as Event
     from gstack.values.contracts import Field as Field
     from gstack.values.contracts import Item as Item
     from gstack.values.contracts import Run as Run
     from gstack.values.contracts import Verdict as Verdict
+    from gstack.values.events import Event as Event
     from gstack.values.gate import Decision as Decision
     from gstack.values.gate import GateContext as GateContext
     from gstack.values.gate import Invocation as Invocation
@@ -260,7 +260,7 @@ ACTIONS = ("allow", "warn", "block")
 
 #: Where the types live that not every hook needs.
 _HOMES = {
-    "Event": "contracts",
+    "Event": "events",
     "Field": "contracts",
     "Item": "contracts",
     "Run": "contracts",

@@ -1,4 +1,7 @@
-"""``gstack doctor``: is everything in place, and would it work? Cold. Changes nothing."""
+"""``gstack doctor``: is everything in place, and would it work? Cold.
+
+Changes nothing: what it runs gets a state folder of its own.
+"""
 
 import difflib
 import os
@@ -12,10 +15,9 @@ from typing import Any
 from gstack.api import Finding, Skill
 from gstack.config import KEYS, SWITCHES, Switch, problem_with, read_config, setting, switch
 from gstack.errors import GstackError
-from gstack.launcher import import_paths, launcher_path, launcher_text, try_launcher
+from gstack.launcher import launcher_path, launcher_text, try_launcher
 from gstack.lowlevel import POSIX, join, load_json, read_file
 from gstack.plugins import Status, survey
-from gstack.snapshot import load_plan
 
 
 class Checkup:
@@ -62,7 +64,7 @@ def state(checkup: Checkup) -> list[Finding]:
     root = checkup.root
     if os.path.exists(root) and not os.path.isdir(root):
         return [Finding("fail", "state", f"{root} is not a folder", "move it away, or set GSTACK_STATE_ROOT")]
-    # the command line itself may have left a snapshot there
+    # commands that look at plug-ins leave a snapshot there
     if not os.path.isdir(root) or os.listdir(root) in ([], ["snapshot"]):
         status = "fail" if checkup.features else "info"
         return [Finding(status, "state", f"nothing is set up in {root} yet", "run gstack setup")]
@@ -120,26 +122,30 @@ def launcher(checkup: Checkup) -> list[Finding]:
     if POSIX and read_file(path) != os.fsencode(launcher_text(checkup.root)):
         detail = f"{path} was written for another Python or place than {sys.executable}"
         findings.append(Finding("warn", "launcher", detail, "run gstack setup with the gstack that you use"))
-    problem = try_launcher(path, host=checkup.host.id)
-    if problem:
-        return [*findings, Finding("fail", "launcher", problem, "run gstack setup")]
-    return [*findings, Finding("ok", "launcher", f"{path} runs"), _hook_time(path, checkup.host.id)]
+    from gstack.doctor_live import Stage
+
+    with Stage(checkup, checkup.cwd) as stage:
+        problem = try_launcher(path, host=checkup.host.id, env=stage.env)
+        if problem:
+            return [*findings, Finding("fail", "launcher", problem, "run gstack setup")]
+        took = _hook_time(path, checkup.host.id, stage.env)
+    return [*findings, Finding("ok", "launcher", f"{path} runs"), took]
 
 
-def _hook_time(path: str, host_id: str, runs: int = 7) -> Finding:
+def _hook_time(path: str, host_id: str, env: Mapping[str, str], runs: int = 7) -> Finding:
     """The launcher against a bare interpreter, in turn."""
     hook, bare = [], []
     for _ in range(runs):
-        hook.append(_seconds([path, host_id, "Stop"]))
-        bare.append(_seconds([sys.executable, "-I", "-S", "-c", "pass"]))
+        hook.append(_seconds([path, host_id, "Stop"], env))
+        bare.append(_seconds([sys.executable, "-I", "-S", "-c", "pass"], env))
     took, floor = statistics.median(hook), statistics.median(bare)
     detail = f"{took * 1000:.0f} ms for an empty event; a bare Python takes {floor * 1000:.0f} ms"
     return Finding("ok" if took < 3 * floor or took < 0.1 else "warn", "hook time", detail)
 
 
-def _seconds(command: Sequence[str]) -> float:
+def _seconds(command: Sequence[str], env: Mapping[str, str]) -> float:
     started = time.perf_counter()
-    subprocess.run(command, input=b"{}\n", capture_output=True, timeout=20, check=False)
+    subprocess.run(command, input=b"{}\n", capture_output=True, timeout=20, check=False, env=dict(env))
     return time.perf_counter() - started
 
 
@@ -158,7 +164,7 @@ def skills(checkup: Checkup) -> list[Finding]:
     findings += [Finding("warn", "skill skipped", f"{path}: {why}") for path, why in found.skipped]
     findings += [Finding("info", "skill shadowed", f"{path} by {other}") for path, other in found.shadowed]
     findings += [finding for skill in found.skills for finding in _sources_of(skill)]
-    return findings + _contracts_of(checkup, found.skills)
+    return findings + _contracts_of(checkup, found.skills, overlay)
 
 
 def _sources_of(skill: Skill) -> list[Finding]:
@@ -176,16 +182,16 @@ def _sources_of(skill: Skill) -> list[Finding]:
     return findings
 
 
-def _contracts_of(checkup: Checkup, found: Sequence[Any]) -> list[Finding]:
+def _contracts_of(checkup: Checkup, found: Sequence[Any], overlay: str | None) -> list[Finding]:
+    from gstack.contracts.judge import Bench
     from gstack.contracts.schema import declared_in, parse_contract, reading_note
 
-    plan = load_plan(checkup.root, import_paths(), checkup.env)
-    kinds = {kind.name: kind for _, kind in plan.objects("gstack.contract_kinds")}
+    kinds = Bench(checkup.root, checkup.env).kinds
     findings, good = [], 0
     for skill in found:
         if skill.contract is None:
             continue
-        source = declared_in(skill.path, skill.sources, checkup.root)
+        source = declared_in(skill.path, skill.sources, checkup.root, overlay)
         try:
             parse_contract(skill.contract, kinds, source=source, note=reading_note(skill.sources))
             good += 1
@@ -262,10 +268,11 @@ def gate(checkup: Checkup) -> list[Finding]:
     from gstack.gate.status import read_status
 
     found = read_status(checkup.root, time.time())
-    if not found.connected and found.bundle is None and not found.broken:
+    if not found.connected and found.bundle is None and found.broken is None:
         return [Finding("warn", "gate", "no organisation's policy on this machine", "gstack login")]
     if found.bundle is None:
-        return [Finding("fail", "gate bundle", found.broken or "never synced", "gstack sync")]
+        detail = found.broken.message if found.broken is not None else "never synced"
+        return [Finding("fail", "gate bundle", detail, "gstack sync")]
     age = found.freshness.age / 3600 if found.freshness else 0.0
     bundle = Finding("ok", "gate bundle", f"{found.org}, version {found.bundle.version}, {age:.1f} h old")
     return [bundle, *(Finding("warn", "gate", problem) for problem in found.problems)]

@@ -16,12 +16,12 @@ from gstack.api import COMMAND_TYPED, TOOL_PROPOSED, TURN_ENDING, Event, Finding
 from gstack.contracts.records import record_files
 from gstack.doctor import Checkup
 from gstack.errors import GstackError
+from gstack.failures import PluginFailed
 from gstack.hook import FEATURES
 from gstack.inventory import load_skills
 from gstack.isolation import isolated
 from gstack.launcher import launcher_path
 from gstack.logs import log_path
-from gstack.plan import PluginFailed
 from gstack.trust import trusted_overlay
 
 #: How many transcripts are looked at, newest first, and the largest of them in bytes.

@@ -64,7 +64,8 @@ class Stage:
     def __init__(self, checkup: Checkup, cwd: str) -> None:
         self.root = tempfile.mkdtemp(prefix="gstack-doctor-")
         self._real = checkup.root
-        self.env = {**checkup.env, **checkup.host.sample_env(cwd), "GSTACK_STATE_ROOT": self.root}
+        said = checkup.host.sample_env(cwd) if hasattr(checkup.host, "sample_env") else {}
+        self.env = {**checkup.env, **said, "GSTACK_STATE_ROOT": self.root}
         os.makedirs(os.path.join(self.root, "gate"), mode=0o700)
         os.makedirs(os.path.join(self.root, "snapshot"), mode=0o700)
         for name in _LINKED:

@@ -22,13 +22,13 @@
     `-- NotLoaded               6   SKILL_CONTRACT_NOT_LOADED
 
 Those that aren't below lie where they are raised: :class:`gstack.gate.client.FetchError`,
-:class:`gstack.contracts.records.RecordError`, :class:`gstack.gate.index.BundleMissing`,
-:class:`gstack.gate.signing.BundleRefused`, :class:`gstack.gate.package.SkillRefused`,
-:class:`gstack.replay.scene.CannotJudge`.
+:class:`gstack.gate.index.BundleMissing`, :class:`gstack.gate.signing.BundleRefused`,
+:class:`gstack.gate.package.SkillRefused`, :class:`gstack.replay.scene.CannotJudge`.
 
 The numbers are those of the specification (contracts C8, switches S2, gate G3). The command line prints
 ``<code word>: <message>`` as one line on standard error and exits with the code; ``--debug`` adds the traceback.
-Used by the hook as well, so builtins only.
+Used by the hook as well, so builtins only. Making these classes costs as much as all else that a stop does, so hot
+modules import them where they raise one, and look at what they caught before they do.
 """
 
 
@@ -88,10 +88,27 @@ class ContractState(StateError):
     code = "SKILL_CONTRACT_STATE_ERROR"
 
 
+class RecordError(ContractState):
+    """A session's record can't be used; ``path`` is the file."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+
+
 class BundleError(StateError):
     """A policy bundle is missing, can't be read, or was refused; the last good one stays (gate G4)."""
 
     code = "GSTACK_BUNDLE_ERROR"
+
+
+class BundleMissing(BundleError):
+    """There is no policy bundle on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no policy bundle on this machine: run 'gstack sync', or 'gstack login' where it isn't connected"
+        )
 
 
 class UnknownShape(GstackError):

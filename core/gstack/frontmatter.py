@@ -73,17 +73,26 @@ class DateText(str):
 
 
 class Doubled(_Dict):
-    """A mapping in which a key stands twice, as YAML forbids: the last one counts, and ``key`` is the first such."""
+    """A mapping in which a key stands twice, as YAML forbids: the last one counts.
+
+    ``key`` is the first such, ``line`` where it stands for the second time, from 0.
+    """
 
     key = ""
+    line = 0
+
+
+def doubled(value: "Any") -> "Iterator[Doubled]":
+    """Every mapping in ``value``, as :func:`load` gave it, in which a key stands twice."""
+    if isinstance(value, Doubled):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from doubled(item)
 
 
 def doubled_key(value: "Any") -> str | None:
     """The first key in ``value``, as :func:`load` gave it, that stands twice in one mapping."""
-    if isinstance(value, Doubled):
-        return value.key
-    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next(filter(None, map(doubled_key, below)), None)
+    return next((found.key for found in doubled(value)), None)
 
 
 class Head:
@@ -166,7 +175,12 @@ def _mapping(value: "Any") -> "dict[str, Any]":
         return {}
     if not isinstance(value, dict):
         raise Unreadable("is no mapping of keys to values")
-    return {str(key): item for key, item in value.items()}
+    named = {str(key): item for key, item in value.items()}
+    if not isinstance(value, Doubled):
+        return named
+    made = Doubled(named)
+    made.key, made.line = value.key, value.line
+    return made
 
 
 # ---------------------------------------------------------------------------------------------- key by key
@@ -398,8 +412,12 @@ def _loader() -> "Any":
             if len(values) == len(node.value):
                 return values
             made = Doubled(values)
-            names = [str(key.value) for key, _ in node.value]
-            made.key = next((name for place, name in enumerate(names) if name in names[:place]), "")
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if str(key.value) in seen:
+                    made.key, made.line = str(key.value), key.start_mark.line
+                    break
+                seen.add(str(key.value))
             return made
 
     dropped = {f"tag:yaml.org,2002:{name}" for name in ("bool", "merge", "value")}

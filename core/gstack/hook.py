@@ -12,7 +12,7 @@ from time import monotonic, time
 from gstack.api import ALLOW, COMMAND_TYPED, PROMPT_SUBMITTED, TOOL_PROPOSED, TURN_ENDING
 from gstack.config import read_config, switch
 from gstack.logs import log
-from gstack.lowlevel import CHUNK, environ, is_file, join, scan_json, sys_os, write_all
+from gstack.lowlevel import environ, is_file, join, scan_json, sys_os, write_all
 from gstack.plan import ALARM, Deadline
 from gstack.sessions import update_session
 from gstack.snapshot import load_index, load_plan
@@ -38,6 +38,8 @@ FEATURES = {
 
 #: Largest payload that is read, in bytes.
 PAYLOAD_LIMIT = 64 << 20
+#: How much is read at once, in bytes: what a pipe holds.
+_PIPE = 1 << 16
 
 
 class HookContext:
@@ -129,7 +131,6 @@ def _claim_output() -> int:
         out = sys_os.dup(1)
     except OSError:
         return -1
-    sys_os.set_inheritable(out, False)
     try:
         sys_os.dup2(2, 1)
     except OSError:
@@ -212,12 +213,19 @@ class _Run:
     def keep_code(self, path: str) -> None:
         """Store the code that this run loaded for the next one, if it took the fast road (see :mod:`gstack.boot`)."""
         boot = sys.modules.get("gstack.boot")
-        if boot is None or "gstack.snapshot_build" in sys.modules or not boot.unknown():
+        # one that runs with another state folder than the launcher's, as `gstack doctor` lets it, leaves no trace there
+        if boot is None or self.root != self.recorded_root or "gstack.snapshot_build" in sys.modules:
+            return
+        called = boot.to_store()
+        if called is None:
             return
         from gstack.bootstore import store
 
+        # enough for a slow machine: a hook that can't store its code tries again the next time
+        ALARM.deadline = monotonic() + 5.0
+        ALARM.arm()
         try:
-            store(path)
+            store(path, called)
         except (OSError, SyntaxError, ValueError, Deadline):
             # out of time on a busy machine, a read-only state folder, or gstack is just being replaced: the answer was
             # given, and the next hook imports as usual
@@ -255,7 +263,7 @@ def read_payload(fd: int) -> "Any":
     data = bytearray()
     tried = 0
     while len(data) <= PAYLOAD_LIMIT:
-        part = sys_os.read(fd, CHUNK)
+        part = sys_os.read(fd, _PIPE)
         data += part
         if not part:
             break
@@ -271,7 +279,7 @@ def read_payload(fd: int) -> "Any":
 def _document(data: "bytes | bytearray") -> "Any":
     text = data.decode("utf-8", "replace")
     try:
-        return scan_json(text.removeprefix("\ufeff"))[0]
+        return scan_json(text.removeprefix("\ufeff"), alone=True)[0]
     except (ValueError, RecursionError):
         return None
 

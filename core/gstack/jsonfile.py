@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from gstack.api import Registration
@@ -129,8 +129,8 @@ def apply(change: Change) -> Change:
         raise SettingsError(f"{change.path} is a link into {folder}, which doesn't exist; nothing was changed")
     try:
         ensure_dir(folder)
-        with Lock(change.target + _LOCK, timeout=PATIENCE) as lock:
-            if not lock.held:
+        with _locked(change.target) as held:
+            if not held:
                 raise SettingsError(
                     f"{change.path} is being changed by another gstack process; it was left as it was",
                     hint="try again when that one is done",
@@ -142,6 +142,56 @@ def apply(change: Change) -> Change:
     except OSError as problem:
         raise _failed(change.path, "can't be written", problem) from None
     return change
+
+
+@contextlib.contextmanager
+def _locked(target: str) -> Iterator[bool]:
+    """Hold the lock of a file; gives whether it was got. Another process may take the lock's file away at its end
+    (:func:`tidy`): a lock on a file that is gone keeps nobody out, so then it is taken anew."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        with Lock(target + _LOCK, timeout=max(0.0, until - time.monotonic())) as lock:
+            if not lock.held or _in_place(lock):
+                yield lock.held
+                return
+
+
+def _in_place(lock: Lock) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock._fd), os.stat(lock.path))
+    except OSError:
+        return False
+
+
+def tidy(change: Change) -> list[str]:
+    """Take away what the changes of a file left beside it, once nothing of ours is in it any more.
+
+    These are the lock and each backup that holds nothing which the file doesn't hold, but for entries that the edit of
+    ``change`` takes out. The others may be what a person wants back: they stay, and are given, newest first. Never
+    raises.
+    """
+    found = backups(change.path)
+    try:
+        if not found and not os.path.lexists(change.target + _LOCK):
+            return []
+        with _locked(change.target) as held:
+            if not held:
+                return found
+            now = _bare(change.path, change.edit)
+            kept = [path for path in found if now is False or _bare(path, change.edit) != now or not remove(path)]
+            remove(change.target + _LOCK)
+            return kept
+    except OSError:
+        return found
+
+
+def _bare(path: str, edit: Edit) -> str | bool | None:
+    """The text of a file after ``edit``; None: no file, False: nothing that can be edited."""
+    try:
+        _, data = read(path)
+        return edit(None if data is None else decode(path, data)).text
+    except (SettingsError, JsonError):
+        return False
 
 
 def _write(change: Change) -> None:

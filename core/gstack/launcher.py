@@ -2,7 +2,8 @@
 
 Cold: ``gstack setup`` writes it. It names the interpreter in its shebang with ``-IS`` (no environment, no ``site``), so
 that a vanished interpreter ends in 126 or 127 and a vanished package in 0: a host reads 2 as "block", and
-``python missing.py`` would end in 2 (design: "The hook process").
+``python missing.py`` would end in 2 (design: "The hook process"). ``-Xutf8`` makes paths UTF-8 whatever the locale is;
+that locale then isn't loaded, which is worth 0.05 of a Python start.
 """
 
 import os
@@ -15,26 +16,29 @@ from gstack.entrypoints import current_paths
 from gstack.lowlevel import POSIX, join
 from gstack.state import write_atomic
 
+#: How the interpreter is started; a shebang takes one word only.
+FLAGS = "-ISXutf8"
+
 #: Longest shebang line that every kernel takes, in bytes, with some room.
 SHEBANG_LIMIT = 120
 
 # As few words as can be: it is compiled anew by every hook. The stored code's file name says for which Python it is
-# (gstack.boot), and whoever could write it could write this launcher beside it.
+# (gstack.boot), and whoever could write it could write this launcher beside it. It ends the process; where there is
+# none, or none that fits, the text is compiled as well that does without it.
 _CODE = """\
 # Written by `gstack setup`; hosts run it as a hook. Deleting it is harmless: the agent goes on without gstack.
 try:
-    import gc, sys
-    gc.disable()
-    sys.path += {paths!r}
-    try:
-        from marshal import loads
-        from posix import open, read
-        code = loads(read(open({root!r} + "/snapshot/" + "-".join([{tag!r}, *sys.argv[1:3]]), 0), 1 << 24))
-        exec(code[0])
-    except Exception:
-        from gstack.boot import start
-        code = None
-    start(sys.argv[1:], {root!r}, {paths!r}, code)
+    import marshal, sys
+    root, paths = {root!r}, {paths!r}
+    exec(marshal.loads(open("-".join([root + {name!r}, *sys.argv[1:3]]), "rb").read()))
+except BaseException:
+    exec({without!r})
+"""
+_WITHOUT = """\
+try:
+    sys.path += paths
+    from gstack.boot import start
+    start(sys.argv[1:], root, paths)
 except BaseException:
     pass
 """
@@ -72,11 +76,12 @@ def import_paths() -> list[str]:
 def launcher_text(root: str, *, interpreter: str | None = None, paths: list[str] | None = None) -> str:
     """The launcher's text: a Python script, or a shell script where a shebang can't hold the interpreter's path."""
     interpreter = interpreter or sys.executable
-    code = _CODE.format(paths=import_paths() if paths is None else paths, root=root, tag=boot.TAG)
-    shebang = f"#!{interpreter} -IS\n"
+    paths = import_paths() if paths is None else paths
+    code = _CODE.format(paths=paths, root=root, name="/snapshot/" + boot.TAG, without=_WITHOUT)
+    shebang = f"#!{interpreter} {FLAGS}\n"
     if len(os.fsencode(shebang)) <= SHEBANG_LIMIT and not any(char.isspace() for char in interpreter):
         return shebang + code
-    return f'#!/bin/sh\nexec {shlex.quote(interpreter)} -IS -c {shlex.quote(code)} "$@"\n'
+    return f'#!/bin/sh\nexec {shlex.quote(interpreter)} {FLAGS} -c {shlex.quote(code)} "$@"\n'
 
 
 def contract_command_text(interpreter: str | None = None) -> str:
@@ -107,10 +112,14 @@ def write_launchers(root: str) -> None:
             write_atomic(path, data, mode=0o700)
 
 
-def try_launcher(path: str, *, host: str = "claude-code", timeout: float = 20.0) -> str:
+def try_launcher(
+    path: str, *, host: str = "claude-code", timeout: float = 20.0, env: dict[str, str] | None = None
+) -> str:
     """Run the launcher as a host would, on a payload that no feature answers; what is wrong, or ``""``."""
     try:
-        done = subprocess.run([path, host, "Stop"], input=b"{}\n", capture_output=True, timeout=timeout, check=False)
+        done = subprocess.run(
+            [path, host, "Stop"], input=b"{}\n", capture_output=True, timeout=timeout, check=False, env=env
+        )
     except OSError as error:
         return f"{path} can't be run: {error.strerror}"
     except subprocess.TimeoutExpired:

@@ -7,6 +7,8 @@ the bare interpreter (docs/performance.md). On POSIX everything comes from the b
 
 import sys
 
+from gstack.shortjson import read_short
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
@@ -54,9 +56,16 @@ def read_file(path: str, limit: int = -1) -> bytes:
     """The bytes of a regular file (links followed), at most ``limit`` of them (-1: all). Raises OSError."""
     fd = sys_os.open(path, _READ)
     try:
-        if sys_os.fstat(fd).st_mode & 0o170000 != 0o100000:
+        status = sys_os.fstat(fd)
+        if status.st_mode & 0o170000 != 0o100000:
             raise OSError(22, "not a regular file", path)
-        return read_fd(fd, limit)
+        # one read as a rule, no larger than needed: fresh memory costs more than reading
+        wanted = status.st_size + 1
+        wanted = wanted if limit < 0 else min(limit, wanted)
+        data = sys_os.read(fd, wanted)
+        if len(data) < wanted or len(data) == limit:
+            return data
+        return data + read_fd(fd, limit if limit < 0 else limit - len(data))
     finally:
         sys_os.close(fd)
 
@@ -137,40 +146,56 @@ def _constant(name: str) -> float:
     return float(name.replace("Infinity", "inf"))
 
 
-_scan: "Any" = None
-_quote: "Any" = None
-try:
-    import _json
-
-    # the C scanner reads its settings from any object; this type is there already, making a class costs more
-    _namespace: "Any" = type(sys.implementation)
-    _settings = _namespace(
-        strict=False,
-        object_hook=None,
-        object_pairs_hook=None,
-        parse_float=float,
-        parse_int=int,
-        parse_constant=_constant,
-        memo={},
-    )
-    _scan = _json.make_scanner(_settings)
-    _quote = _json.encode_basestring_ascii
-except ImportError:  # another Python than CPython
-    pass
-
+#: A document of more characters is read by the C half of ``json`` at once.
+_SHORT = 1 << 14
 _SPACE = " \t\r\n"
 
+_c_json: "tuple[Any, Any] | tuple[()] | None" = None
 
-def scan_json(text: str, start: int = 0) -> "tuple[Any, int]":
-    """The first JSON value of ``text`` from ``start`` on, and where it ends. Raises ValueError."""
+
+def _json_in_c() -> "tuple[Any, Any] | tuple[()]":
+    """The scanner and the string encoder of the C half of ``json``, loaded on first use; empty where there is none."""
+    global _c_json
+    if _c_json is None:
+        try:
+            import _json
+        except ImportError:  # another Python than CPython
+            _c_json = ()
+        else:
+            # the scanner reads its settings from any object; this type is there already, making a class costs more
+            namespace: Any = type(sys.implementation)
+            settings = namespace(
+                strict=False,
+                object_hook=None,
+                object_pairs_hook=None,
+                parse_float=float,
+                parse_int=int,
+                parse_constant=_constant,
+                memo={},
+            )
+            _c_json = (_json.make_scanner(settings), _json.encode_basestring_ascii)
+    return _c_json
+
+
+def scan_json(text: str, start: int = 0, *, alone: bool = False) -> "tuple[Any, int]":
+    """The first JSON value of ``text`` from ``start`` on, and where it ends. Raises ValueError.
+
+    ``alone``: not one of many, so that a short one isn't worth loading the C half for.
+    """
     while start < len(text) and text[start] in _SPACE:
         start += 1
-    if _scan is None:
+    if alone and _c_json is None and len(text) - start <= _SHORT:
+        try:
+            return read_short(text, start)
+        except (ValueError, IndexError, RecursionError):
+            pass  # not plain enough, or a mistake
+    in_c = _json_in_c()
+    if not in_c:
         from json import JSONDecoder
 
         return JSONDecoder(strict=False).raw_decode(text, start)
     try:
-        found: tuple[Any, int] = _scan(text, start)
+        found: tuple[Any, int] = in_c[0](text, start)
     except (StopIteration, SystemError):
         # before 3.12 the C half needs json.decoder to be imported to say what is wrong, and else fails in this odd way
         raise ValueError("no JSON value") from None
@@ -182,7 +207,7 @@ def load_json(data: "bytes | str") -> "Any":
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     text = text.removeprefix("\ufeff")
     try:
-        value, end = scan_json(text)
+        value, end = scan_json(text, alone=True)
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
     if text[end:].strip(_SPACE):
@@ -199,11 +224,7 @@ def dump_json(value: "Any") -> str:
     if value is False:
         return "false"
     if isinstance(value, str):
-        if _quote is None:
-            from json import dumps
-
-            return dumps(value)
-        return str(_quote(value))
+        return _quoted(value)
     if isinstance(value, int):
         return repr(int(value))
     if isinstance(value, float):
@@ -213,6 +234,17 @@ def dump_json(value: "Any") -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join([dump_json(v) for v in value]) + "]"
     raise TypeError("not plain data: " + type(value).__name__)
+
+
+def _quoted(text: str) -> str:
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    in_c = _json_in_c()
+    if in_c:
+        return str(in_c[1](text))
+    from json import dumps
+
+    return dumps(text)
 
 
 # -------------------------------------------------------------------------------------------------- lock

@@ -1,9 +1,8 @@
 """The plug-ins that a process may use, and one failure domain for each.
 
 Hot: imported by the hook, so builtins only. :mod:`gstack.plugins` finds the plug-ins and writes the plan with pluggy;
-here
-they are only imported and asked, each in isolation: one that raises, prints, exits or runs over its time costs only
-itself (design: "The four extension points").
+here they are only imported and asked, each in isolation: one that raises, prints, exits or runs over its time costs
+only itself (design: "The four extension points").
 """
 
 import sys
@@ -16,8 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from gstack.failures import PluginFailed
+
     #: One usable plug-in: ``id``, ``group``, ``module``, ``attr``, ``dist``, ``version``, ``builtin``, ``names`` of its
-    #: objects, and the ``folder`` that it is imported from.
+    #: objects, the ``folder`` that it is imported from, and the ``file`` of its module or of the package around it
+    #: ("" where an import has to look for that).
     Row = Mapping[str, Any]
 
 #: After so many overruns a plug-in is set aside until ``gstack plugins enable``.
@@ -26,30 +28,19 @@ STRIKES = 3
 OWN_DISTRIBUTION = "gstack-skills"
 
 
-class PluginFailed(Exception):
-    """A plug-in's call gave no result: ``name`` is the plug-in, ``what`` happened in a few words."""
-
-    def __init__(self, name: str, what: str, *, overran: bool = False) -> None:
-        super().__init__(f"{name}: {what}")
-        self.name = name
-        self.what = what
-        self.overran = overran
-
-
-class Unsound(Exception):
-    """A plug-in's answer isn't what its sort has to give; ``what`` says how."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+#: Kept here, since plug-ins are shown another one while they run.
+_EXIT = sys_os._exit
 
 
 class Deadline(BaseException):
-    """The hook's own time is up."""
+    """Time is up: the hook's own, or, where :data:`CALL` is its argument, that of the call that is going on.
+
+    A BaseException, so that a plug-in's ``except Exception`` doesn't eat it.
+    """
 
 
-#: Kept here, since plug-ins are shown another one while they run.
-_EXIT = sys_os._exit
+#: The argument of a Deadline that is one call's.
+CALL = "call"
 
 
 class Alarm:
@@ -70,15 +61,19 @@ class Alarm:
             return
         import _signal
 
-        ends = [end for end in (self.deadline, self.call) if end is not None]
+        end = self.deadline
+        if self.call is not None and (end is None or self.call < end):
+            end = self.call
         try:
-            if not self._ready and ends:
+            if end is None:
+                if self._ready:
+                    _signal.setitimer(_signal.ITIMER_REAL, 0.0)
+                return
+            if not self._ready:
                 _signal.signal(_signal.SIGALRM, self._ring)
                 self._ready = True
-            if self._ready:
-                left = max(min(ends) - monotonic(), 0.0005) if ends else 0.0
-                # repeated, since a plug-in may swallow the first
-                _signal.setitimer(_signal.ITIMER_REAL, left, 0.05 if ends else 0.0)
+            # repeated, since a plug-in may swallow the first
+            _signal.setitimer(_signal.ITIMER_REAL, max(end - monotonic(), 0.0005), 0.05)
         except ValueError:  # not the main thread
             return
 
@@ -89,33 +84,50 @@ class Alarm:
                 _EXIT(0)  # whatever runs here swallows what it is told
             raise Deadline
         if self.call is not None and now >= self.call:
-            from gstack.isolation import Overrun
-
-            raise Overrun
+            raise Deadline(CALL)
 
 
 ALARM = Alarm()
 
 
 class Plan:
-    """The usable plug-ins, in order; objects are made when they are asked for, once a process."""
+    """The usable plug-ins, in order; objects are made when they are asked for, once a process.
 
-    def __init__(self, root: str, rows: "Sequence[Row]", disabled: "frozenset[str]" = frozenset()) -> None:
+    ``rows`` are all of them; or ``read`` gives those of one group when it is asked for, without the ``disabled`` ones.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        rows: "Sequence[Row]" = (),
+        disabled: "frozenset[str]" = frozenset(),
+        *,
+        read: "Callable[[str], Sequence[Row]] | None" = None,
+    ) -> None:
         self.root = root
-        self.rows = [row for row in rows if row["id"] not in disabled]
         self.failures: list[PluginFailed] = []
+        self._read = read or (
+            lambda group: [row for row in rows if row["group"] == group and row["id"] not in disabled]
+        )
+        self._rows: dict[str, Sequence[Row]] = {}
         self._objects: dict[tuple[str, str], list[object]] = {}
         self._owner: dict[int, Row] = {}
 
+    def rows(self, group: str) -> "Sequence[Row]":
+        """The usable plug-ins of a group."""
+        if group not in self._rows:
+            self._rows[group] = self._read(group)
+        return self._rows[group]
+
     def objects(self, group: str) -> "list[tuple[str, Any]]":
         """Every object of a group with its plug-in's id. A plug-in that fails is left out and noted in ``failures``."""
-        return [(row["id"], found) for row in self.rows if row["group"] == group for found in self._load(row)]
+        return [(row["id"], found) for row in self.rows(group) for found in self._load(row)]
 
     def get(self, group: str, name: str) -> "Any | None":
         """The object of a group that goes by ``name``, importing only the plug-in that has it; None when there is
         none."""
-        for row in self.rows:
-            if row["group"] == group and name in row["names"]:
+        for row in self.rows(group):
+            if name in row["names"]:
                 for found in self._load(row):
                     if _name_of(found) == name:
                         return found
@@ -127,17 +139,16 @@ class Plan:
         Raises PluginFailed; an overrun is remembered and counts as a strike.
         """
         row = self._owner.get(id(owner))
-        if row is None or row["builtin"]:
-            try:
-                return function(*args)
-            except Exception as error:
-                name = row["id"] if row else type(owner).__name__
-                raise self.note(PluginFailed(name, what_went_wrong(error))) from error
-        from gstack.isolation import isolated
-
         try:
+            if row is None or row["builtin"]:
+                return function(*args)
+            from gstack.isolation import isolated
+
             return isolated(row["id"], function, *args)
-        except PluginFailed as failed:
+        except Exception as error:
+            from gstack.failures import failure_of
+
+            failed = failure_of(row["id"] if row else type(owner).__name__, error)
             raise self.note(failed) from failed.__cause__
 
     def host(self, name: str) -> "Any | None":
@@ -146,7 +157,7 @@ class Plan:
         row = self._owner.get(id(found))
         if row is None or row["builtin"]:
             return found
-        from gstack.isolation import GuardedHost
+        from gstack.guarded_host import GuardedHost
 
         return GuardedHost(found, row["id"], self)
 
@@ -157,43 +168,36 @@ class Plan:
                 if row["builtin"]:
                     found = list(load_object(row["module"], row["attr"], row["group"]))
                 else:
-                    from gstack.isolation import isolated
+                    from gstack.isolation import load_outside
 
-                    _reach(row["folder"])
-                    found = list(isolated(row["id"], load_object, row["module"], row["attr"], row["group"]))
-            except PluginFailed as failed:
-                self.note(failed)
-                found = []
+                    found = load_outside(row)
             except Exception as error:
-                self.note(PluginFailed(row["id"], what_went_wrong(error)))
+                from gstack.failures import failure_of
+
+                self.note(failure_of(row["id"], error))
                 found = []
             self._objects[key] = found
             for one in found:
                 self._owner[id(one)] = row
         return self._objects[key]
 
-    def note(self, failed: PluginFailed) -> PluginFailed:
+    def note(self, failed: "PluginFailed") -> "PluginFailed":
         """Remember what a plug-in did wrong; gives it back, to be raised."""
-        from gstack.isolation import note_trouble
+        from gstack.failures import note_trouble
 
         self.failures.append(failed)
         note_trouble(self.root, failed)
         return failed
 
 
-def what_went_wrong(error: BaseException) -> str:
-    """A few words on what a plug-in's call ended with."""
-    if isinstance(error, Unsound):
-        return error.what
-    return f"raised {type(error).__name__}: {one_line(error)}".rstrip(": ")
+def plugin_failed() -> "type[PluginFailed]":
+    """What :meth:`Plan.call` raises, for an ``except``: there it is made only once something was raised.
 
+    A class costs every hook that makes it as much as looking at ten files.
+    """
+    from gstack.failures import PluginFailed
 
-def one_line(error: BaseException) -> str:
-    """An error's text on one line of at most 160 characters; it may be a plug-in's, so even asking for it can fail."""
-    try:
-        return " ".join(str(error).split())[:160]
-    except Exception:
-        return "(no text)"
+    return PluginFailed
 
 
 def load_object(module: str, attr: str, group: str) -> "Any":
@@ -203,11 +207,6 @@ def load_object(module: str, attr: str, group: str) -> "Any":
     for part in attr.split(".") if attr else ():
         plugin = getattr(plugin, part)
     return getattr(plugin, group.replace(".", "_"))()
-
-
-def _reach(folder: str) -> None:
-    if folder and folder not in sys.path:
-        sys.path.append(folder)
 
 
 def _name_of(found: object) -> str:

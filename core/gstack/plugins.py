@@ -14,9 +14,10 @@ import pluggy
 
 from gstack import hookspecs
 from gstack.entrypoints import Found, current_paths, find, import_folders, locate
+from gstack.failures import PluginFailed
 from gstack.isolation import isolated
 from gstack.lowlevel import dump_json, join, load_json, read_file
-from gstack.plan import STRIKES, PluginFailed, disabled_plugins, load_object, read_trouble
+from gstack.plan import STRIKES, disabled_plugins, load_object, read_trouble
 from gstack.state import write_atomic
 
 #: What importing and asking a plug-in may take when it is looked at, in seconds.
@@ -114,10 +115,20 @@ def plan_rows(statuses: Sequence[Status]) -> list[dict[str, Any]]:
             "builtin": status.found.builtin,
             "names": list(status.names),
             "folder": status.folder,
+            "file": _file_of(status),
         }
         for status in statuses
         if status.state == "ok" and status.in_hook
     ]
+
+
+def _file_of(status: Status) -> str:
+    """The file of a plug-in's module, or of the package around it, where it was imported from the folder that the hook
+    would import it from; else ``""``."""
+    name = status.found.module.partition(".")[0]
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    base = os.path.join(status.folder, name)
+    return file if status.folder and file in (base + ".py", os.path.join(base, "__init__.py")) else ""
 
 
 def _mark_disabled(statuses: list[Status], root: str, env: Mapping[str, str]) -> None:
@@ -254,27 +265,47 @@ def _owners(root: str) -> dict[str, str]:
     return {name: dist for name, dist in found if isinstance(dist, str)}
 
 
-def stamped_files(paths: Sequence[str], statuses: Sequence[Status]) -> list[str]:
-    """The files and folders whose change makes a plan stale.
+def shared_files(paths: Sequence[str], statuses: Sequence[Status]) -> list[str]:
+    """The files and folders whose change makes a plan stale whatever is asked for.
 
-    Those of a plug-in that failed are among them, missing ones too, so that its repair is seen.
+    A distribution that comes, goes or is installed anew changes the folder that it lies in. An ``.egg-info`` lies in a
+    source folder and is rewritten in place, so that any sort of plug-in may turn up in it.
     """
     files = [path for path in dict.fromkeys(paths) if path]
-    folders = import_folders(paths)
     for status in statuses:
-        files.append(os.path.join(status.found.metadata, "entry_points.txt"))
-        if status.found.builtin:
-            continue
-        files += _module_files(status, folders)
-        if status.state == "failed":
-            files += _package_files(status)
+        if status.found.builtin or status.found.metadata.endswith(".egg-info"):
+            files.append(_entry_points(status))
     return list(dict.fromkeys(files))
 
 
-def _module_files(status: Status, folders: Sequence[str]) -> list[str]:
+def own_files(paths: Sequence[str], statuses: Sequence[Status]) -> list[str]:
+    """The files and folders, beside the shared ones, whose change makes the plan of these plug-ins stale.
+
+    Those of one that failed are among them, missing ones too, so that its repair is seen.
+    """
+    files = []
+    folders = import_folders(paths)
+    for status in statuses:
+        if status.found.builtin:
+            continue
+        files.append(_entry_points(status))
+        files += _module_files(status, paths, folders)
+        if status.state == "failed":
+            files += _package_files(status)
+    shared = shared_files(paths, statuses)
+    return [path for path in dict.fromkeys(files) if path not in shared]
+
+
+def _entry_points(status: Status) -> str:
+    return os.path.join(status.found.metadata, "entry_points.txt")
+
+
+def _module_files(status: Status, paths: Sequence[str], folders: Sequence[str]) -> list[str]:
     """Where a plug-in's module was imported from, or could be."""
     origin = getattr(sys.modules.get(status.found.module), "__file__", None)
     files = [origin] if origin else []
+    if status.state == "ok" and origin == _file_of(status) and status.folder in paths:
+        return files  # another one beside it would change the folder
     parts = status.found.module.split(".")
     for folder in [status.folder] if status.folder else folders:
         for count in range(1, len(parts) + 1):

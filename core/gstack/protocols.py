@@ -194,6 +194,49 @@ class HostAdapter(Protocol):
         """Is the host here, does its file parse, are the entries present and right, will it run them?"""
 
 
+class KnowsSessions(Protocol):
+    """What a :class:`HostAdapter` may offer besides, each by itself, about the sessions of its transcripts.
+
+    Without ``about`` a replay takes every session for one of a person in no particular folder, and kinds about files
+    can't tell in ``gstack contract report``; without ``subagent_transcripts`` files of subagents are left out.
+    """
+
+    def about(self, path: str) -> Mapping[str, Any]:
+        """``cwd`` (the folder that it was started in), ``interactive`` and ``session_id`` of a transcript, each where
+        it says so. Never raises."""
+
+    def subagent_transcripts(self, path: str) -> Sequence[str]:
+        """The files that hold what the subagents of a session did, by its transcript. Never raises."""
+
+
+class SeesHooksOff(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that ``gstack setup`` says at once that what it registered
+    won't run."""
+
+    def hooks_off(self, env: Mapping[str, str], project: str | None) -> Sequence[Finding]:
+        """What in the host's settings keeps every hook from running, of the user and of ``project`` where one is
+        given; empty when nothing does. ``gstack setup`` prints each finding as a warning. Never raises."""
+
+
+class FindsLoads(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that a stop at which nothing is to be judged (the turn ends on
+    a question, or the run was met before) needn't read the whole run. Within the hook's import budget."""
+
+    def last_load(self, path: str, *, skills: Collection[str], max_bytes: int) -> Event | None:
+        """The event that ``read_run`` would begin with, or None where it would be empty; the same errors."""
+
+
+class NamesMarkers(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that a prompt needs no stamp of each skill's folder: the hook
+    then looks only whether one of these files has appeared in it, instead of any file."""
+
+    @property
+    def skill_markers(self) -> Sequence[str]:
+        """The files in a skill's folder, beside ``SKILL.md`` and ``gstack.yaml``, that ``skill_places`` and
+        ``skills_in`` look at, as relative paths; empty: none. They aren't looked for in roots of the scope ``plugin``.
+        """
+
+
 class RegisteredCommand(NamedTuple):
     """A command of gstack's in a host's settings: the host's ``event``, the ``command`` line, its limit in ``seconds``,
     and the settings ``file``."""

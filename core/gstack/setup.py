@@ -12,10 +12,10 @@ from typing import Any
 from gstack.config import KEYS, SWITCHES, Config, Switch, switch, switch_word
 from gstack.config_edit import readable, set_key
 from gstack.errors import CheckFailed, StateError, UsageError
+from gstack.failures import PluginFailed
 from gstack.launcher import import_paths, launcher_path, try_launcher, write_launchers
 from gstack.lowlevel import dump_json, join, load_json, read_file
-from gstack.plan import disabled_plugins
-from gstack.snapshot import load_plan
+from gstack.plan import disabled_plugins, load_object
 from gstack.state import write_atomic
 
 _SAYS = {
@@ -58,13 +58,24 @@ class Outcome:
 
 
 def find_host(root: str, env: Mapping[str, str], name: str) -> Any:
-    """The adapter of a host. Raises UsageError when none is installed under that name."""
-    plan = load_plan(root, import_paths(), env)
-    host = plan.get("gstack.host_adapters", name)
-    if host is None:
-        known = sorted(n for row in plan.rows if row["group"] == "gstack.host_adapters" for n in row["names"])
-        raise UsageError(f"no host adapter is called {name!r}", hint="installed: " + (", ".join(known) or "none"))
-    return host
+    """The adapter of a host. Raises UsageError when none is installed under that name.
+
+    Looks at the plug-ins themselves: the hook's plan of them would be stored, and ``--dry-run`` writes nothing.
+    """
+    from gstack.isolation import isolated
+    from gstack.plugins import LOOK_LIMIT, survey
+
+    usable = [one for one in survey(root, env, group="gstack.host_adapters") if one.state == "ok" and one.in_hook]
+    for status in usable:
+        if name in status.names:
+            where = (status.found.module, status.found.attr, status.found.group)
+            try:
+                objects = isolated(status.found.id, lambda where=where: list(load_object(*where)), limit=LOOK_LIMIT)
+            except PluginFailed as failed:
+                raise UsageError(f"the host adapter {name!r} doesn't work: {failed.what}") from None
+            return next(one for one in objects if one.id == name)
+    known = ", ".join(sorted(one for status in usable for one in status.names))
+    raise UsageError(f"no host adapter is called {name!r}", hint="installed: " + (known or "none"))
 
 
 def resolve(flags: Flags, env: Mapping[str, str], config: Config, outcome: Outcome) -> dict[str, Switch]:
@@ -212,6 +223,7 @@ def run_uninstall(
     if outcome.changed:
         adapter.apply_settings(change)
     outcome.lines += [f"removed {line}" for line in change.removed] or [f"no hook of gstack is in {change.path}"]
+    outcome.lines += _tidy(change)
     others = [path for path in registered_files(root, drop=change.path) if _names(path, root)]
     if others:
         outcome.lines += [f"{path} still runs the hooks, so their launcher stays" for path in others]
@@ -220,6 +232,17 @@ def run_uninstall(
     if os.path.isdir(root) and os.listdir(root):
         outcome.lines.append(f"kept the configuration, logs and records in {root}")
     return outcome
+
+
+def _tidy(change: Any) -> list[str]:
+    """Take away what our changes left beside the settings file, where it is :mod:`gstack.jsonfile` that made them."""
+    from gstack.jsonfile import Change, tidy
+
+    kept = tidy(change) if isinstance(change, Change) else []
+    if not kept:
+        return []
+    what = "an earlier version" if len(kept) == 1 else f"{len(kept)} earlier versions"
+    return [f"kept {what} of {change.path}, which you or others have changed since: {kept[0]}"]
 
 
 def registered_files(root: str, *, add: str | None = None, drop: str | None = None) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gstack.config import Config
+    from gstack.plan import Row
 
     Stamp = tuple[int, int, int, int]
 
@@ -164,14 +165,31 @@ def plan_path(root: str) -> str:
 
 
 def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Plan:
-    """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in)."""
-    blob = read_blob(plan_path(root))
+    """The plan of the plug-ins that this Python has (``paths``: the folders that setup found distributions in).
+
+    Each group is bound to the files of its own plug-ins and looked at when it is asked for, so that a plug-in costs
+    nothing where it has no part. One that is stale makes the whole plan stale.
+    """
+    blob: Any = read_blob(plan_path(root))
     disabled = disabled_plugins(root, env)
-    if not blob or blob["folders"] != list(paths) or blob["disabled"] != sorted(disabled) or not fresh(blob):
+    made = not blob or blob["folders"] != list(paths) or blob["disabled"] != sorted(disabled) or not fresh(blob)
+    if made:
         from gstack.snapshot_build import build_plan
 
         blob = build_plan(root, paths, disabled)
-    return Plan(root, blob["rows"], disabled)
+
+    def rows(group: str) -> "list[Row]":
+        nonlocal blob, made
+        found, bound = loads(blob["groups"][group])
+        if not made and bound and not fresh(bound):
+            from gstack.snapshot_build import build_plan
+
+            blob, made = build_plan(root, paths, disabled), True
+            found, _ = loads(blob["groups"][group])
+        plugins: list[Row] = found
+        return plugins
+
+    return Plan(root, read=rows)
 
 
 # ------------------------------------------------------------------------------------------------- skills
@@ -257,8 +275,8 @@ def scorer_settings(config: "Config", plan: Plan) -> "list[Any]":
     wanted = [config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]
     rows = [
         [row["id"], row["version"], *row["names"]]
-        for row in plan.rows
-        if row["group"] == "gstack.trigger_scorers" and any(name in row["names"] for name in wanted)
+        for row in plan.rows("gstack.trigger_scorers")
+        if any(name in row["names"] for name in wanted)
     ]
     return [wanted, rows, config.get("route_equivalents")]
 

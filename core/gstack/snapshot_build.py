@@ -8,8 +8,9 @@ import os
 from marshal import dumps
 
 from gstack.config import Config, names
+from gstack.failures import PluginFailed, note_trouble
 from gstack.lowlevel import is_file, join
-from gstack.plan import Plan, PluginFailed
+from gstack.plan import Plan
 from gstack.snapshot import now_ns, plan_path, read_blob, stamp, stamped, write_blob
 
 TYPE_CHECKING = False
@@ -26,14 +27,21 @@ LOOK_BUDGET = 0.9
 def build_plan(
     root: str, paths: "Sequence[str]", disabled: "Collection[str]", *, limit: float | None = None
 ) -> "dict[str, Any]":
-    """The plan for these import folders, written to its snapshot when the state folder lets it.
+    """The plan for these import folders, written to its snapshot when the state folder lets it: what all groups depend
+    on, and for each group its rows with what they depend on (None: nothing more), marshalled.
 
     ``limit`` is what looking at one outside plug-in may take, in seconds (None: what a hook has time for). A plan that
     lacks a plug-in only because it was slow this once, or a built-in (gstack is just being installed over), isn't
     stored.
     """
-    from gstack.isolation import CALL_LIMIT, note_trouble
-    from gstack.plugins import plan_rows, remember_owners, stamped_files, survey
+    from gstack.entrypoints import GROUPS
+    from gstack.isolation import CALL_LIMIT
+    from gstack.plugins import own_files, plan_rows, remember_owners, shared_files, survey
+
+    def of_group(group: str) -> bytes:
+        own = [status for status in statuses if status.found.group == group]
+        files = own_files(paths, own)
+        return dumps((plan_rows(own), stamped(files, {}, {}, made) if files else None))
 
     made = now_ns()
     env = {"GSTACK_DISABLED_PLUGINS": ",".join(disabled)}
@@ -47,8 +55,8 @@ def build_plan(
     blob = {
         "folders": list(paths),
         "disabled": sorted(disabled),
-        "rows": plan_rows(statuses),
-        **stamped(stamped_files(paths, statuses), {}, {}, made),
+        "groups": {group: of_group(group) for group in GROUPS},
+        **stamped(shared_files(paths, statuses), {}, {}, made),
     }
     if not any(map(_unsure, statuses)):
         _store(plan_path(root), blob)

@@ -4,7 +4,6 @@ Hot: the stop hook reads with it, so builtins only. A transcript is a file of li
 moment: it is read up to the size that it had when it was opened, and may shrink meanwhile.
 """
 
-from gstack.errors import ContractState
 from gstack.lowlevel import CHUNK, sys_os
 from gstack.values.tools import skill_name
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from gstack.api import Event
+    from gstack.errors import ContractState
 
 #: Largest transcript that is read, in bytes (contracts C8).
 LIMIT = 32 << 20
@@ -137,12 +137,14 @@ class Source:
     def __exit__(self, *exc: object) -> None:
         sys_os.close(self._fd)
 
-    def _problem(self, cause: str) -> ContractState:
+    def _problem(self, cause: str) -> "ContractState":
+        from gstack.errors import ContractState
+
         error = ContractState(f"{self.path}: {cause}")
         error.path = self.path  # type: ignore[attr-defined]
         return error
 
-    def _unreadable(self, error: Exception) -> ContractState:
+    def _unreadable(self, error: Exception) -> "ContractState":
         if isinstance(error, FileNotFoundError):
             return self._problem("there is no such file")
         return self._problem(f"it can't be read ({getattr(error, 'strerror', None) or error})")
@@ -191,8 +193,9 @@ class Source:
             line = b"".join(rest)
             yield start - len(line), line, 0, len(line)
 
-    def lines_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes]]":
-        """The lines from the last to the first, each with its newline, as far as ``limit`` bytes back.
+    def chunks_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes, int, int]]":
+        """The lines from the end on, in chunks as :meth:`chunks` gives them, the last chunk first, as far as ``limit``
+        bytes back.
 
         Ends early, between two lines, when the limit is reached; a line that crosses it is not given.
         """
@@ -201,20 +204,35 @@ class Source:
         while start > 0 and self.size - start < limit:
             stop, start = start, max(0, start - self.block)
             data = self._read(start, stop)
-            if len(data) < stop - start:  # the file has shrunk: what follows there now is another line
-                ahead = []
             end = len(data)
-            while end or ahead:
-                # a line without parts ahead ends with the newline before ``end``
-                cut = data.rfind(b"\n", 0, end if ahead else end - 1) + 1
-                if not cut:
-                    break
-                yield start + cut, b"".join([data[cut:end], *ahead])
+            if end < stop - start:  # the file has shrunk: what follows there now is another line
+                ahead = []
+            if ahead:
+                cut = data.rfind(b"\n") + 1
+                if not cut and start > 0:
+                    ahead.insert(0, data)
+                    continue
+                line = b"".join([data[cut:], *ahead])
+                yield start + cut, line, 0, len(line)
                 ahead, end = [], cut
-            if end:
-                ahead.insert(0, data[:end])
-        if start == 0 and ahead:
-            yield 0, b"".join(ahead)
+            first = data.find(b"\n", 0, end) + 1 if start > 0 else 0
+            if start > 0 and end:
+                ahead = [data[: first or end]]
+            if first < end and (first or start == 0):
+                yield start, data, first, end
+
+    def lines_back(self, limit: int = TAIL) -> "Iterator[tuple[int, bytes]]":
+        """The lines from the last to the first, each with its newline, as far as :meth:`chunks_back` goes."""
+        for place, data, first, last in self.chunks_back(limit):
+            yield from lines_of(place, data, first, last)
+
+
+def lines_of(place: int, data: bytes, first: int, last: int) -> "Iterator[tuple[int, bytes]]":
+    """The lines of a chunk (:meth:`Source.chunks`), from the last to the first, each with the place where it starts."""
+    while first < last:
+        cut = max(data.rfind(b"\n", first, last - 1) + 1, first)
+        yield place + cut, data[cut:last]
+        last = cut
 
 
 def _mib(size: int) -> str:

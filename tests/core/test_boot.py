@@ -2,10 +2,12 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gstack.launcher import import_paths, launcher_path, launcher_text
 from gstack.lowlevel import POSIX
 from gstack.sandbox import Sandbox
 
@@ -14,36 +16,66 @@ pytestmark = pytest.mark.skipif(not POSIX, reason="code is stored on POSIX only"
 SKILL = "---\nname: qa\ntriggers: [qa test this]\n---\nbody\n"
 
 
-@pytest.fixture
-def box(tmp_path: Path) -> Sandbox:
-    made = Sandbox(str(tmp_path / "box"))
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    made = Sandbox(str(tmp_path_factory.mktemp("boot") / "box"))
     made.add_skill("qa", SKILL)
     made.configure(skill_routing="on")
     time.sleep(2.1)
-    for number in range(12):  # on a busy machine storing may run out of the time that it has after the answer
-        assert hinted(made, f"warm-{number}")
-        if number > 1 and list(Path(made.root, "snapshot").glob("code*")):
-            return made
-    pytest.fail("no code was stored")
+    return made
 
 
-def hinted(box: Sandbox, session: str) -> bool:
-    payload = {"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": "qa test this"}
+@pytest.fixture
+def box(made: Sandbox) -> Iterator[Sandbox]:
+    """A sandbox whose hook runs from stored code."""
+    settle(made)
+    kept = Path(launcher_path(made.root)).read_text()
+    yield made
+    Path(launcher_path(made.root)).write_text(kept)
+    for path in Path(made.root, "snapshot").glob("code*"):
+        if path.is_dir():
+            path.rmdir()
+
+
+def settle(box: Sandbox) -> None:
+    """Run until a run stores nothing: the first takes the slow road, later ones store what they came to call."""
+    before: object = None
+    for _ in range(12):  # on a busy machine storing may run out of the time that it has after the answer
+        assert hinted(box)
+        now = [(path.name, path.stat().st_mtime_ns) for path in sorted(Path(box.root, "snapshot").glob("code*"))]
+        if now and now == before:
+            return
+        before = now
+    pytest.fail("no code was stored, or it never settled")
+
+
+def hinted(box: Sandbox) -> bool:
+    """Whether a new session is given the hint."""
+    payload = {
+        "session_id": f"s{time.time_ns()}",
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "qa test this",
+    }
     reply = box.run("UserPromptSubmit", payload)
     assert (reply.code, reply.err) == (0, b"")
     return b"/qa" in reply.out
 
 
 def stored(box: Sandbox) -> Path:
-    (found,) = Path(box.root, "snapshot").glob("code*")
+    (found,) = [path for path in Path(box.root, "snapshot").glob("code*") if "~" not in path.name]
+    return found
+
+
+def waiting(box: Sandbox) -> Path:
+    (found,) = Path(box.root, "snapshot").glob("code*~*")
     return found
 
 
 def test_code_is_stored_once_and_then_used(box: Sandbox) -> None:
     path = stored(box)
     before = path.stat()
-    for number in range(3):
-        assert hinted(box, f"s{number}")
+    for _ in range(3):
+        assert hinted(box)
     assert path.stat().st_mtime_ns == before.st_mtime_ns
     assert before.st_mode & 0o777 == 0o600
 
@@ -60,7 +92,38 @@ def test_damaged_code_is_passed_over(box: Sandbox, damage: str) -> None:
 
         other = {"empty": b"", "cut": data[:5000], "garbage": b"\xff" * 999, "other shape": marshal.dumps((1, 2))}
         path.write_bytes(other[damage])
-    assert hinted(box, "s")
+    assert hinted(box)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "longer", "folder", "gone"])
+def test_a_damaged_second_file_is_passed_over_and_made_anew(box: Sandbox, damage: str) -> None:
+    path = waiting(box)
+    data = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage != "gone":
+        path.write_bytes({"empty": b"", "cut": data[:-1], "longer": data + b"x"}[damage])
+    assert hinted(box)
+    if damage != "folder":
+        settle(box)
+        assert waiting(box).stat().st_size
+
+
+def test_a_function_that_was_never_called_is_there_when_it_is(box: Sandbox) -> None:
+    """Prompts of another sort than the ones that the code was stored after get the right answer too."""
+    for prompt, hint in {
+        "please don't qa test this": False,
+        "/qa now": False,
+        "": False,
+        "qa test this " * 900: False,
+        "Qa Test THIS, s'il te plaît — “now”": True,
+    }.items():
+        reply = box.run(
+            "UserPromptSubmit",
+            {"session_id": f"p{time.time_ns()}", "hook_event_name": "UserPromptSubmit", "prompt": prompt},
+        )
+        assert (reply.code, reply.err, b"/qa" in reply.out) == (0, b"", hint), prompt[:40]
 
 
 def test_code_of_changed_sources_is_passed_over(box: Sandbox, tmp_path: Path) -> None:
@@ -68,19 +131,17 @@ def test_code_of_changed_sources_is_passed_over(box: Sandbox, tmp_path: Path) ->
     import shutil
 
     import gstack
-    from gstack.launcher import import_paths, launcher_path, launcher_text
 
     copy = tmp_path / "copy"
     shutil.copytree(os.path.dirname(gstack.__file__), copy / "gstack", ignore=shutil.ignore_patterns("__pycache__"))
     launcher = Path(launcher_path(box.root))
     launcher.write_text(launcher_text(box.root, paths=[str(copy), *import_paths()]))
     stored(box).unlink()
-    for number in range(4):
-        assert hinted(box, f"c{number}")
+    settle(box)
     hint = copy / "gstack/routing/hint.py"
     hook = copy / "gstack/routing/hook.py"
     hook.write_text(hook.read_text() + "\n\ndef answer(ctx):\n    return Answer(inject='/qa CHANGED')\n")
-    payload = {"session_id": "x", "hook_event_name": "UserPromptSubmit", "prompt": "qa test this"}
+    payload = {"session_id": f"x{time.time_ns()}", "hook_event_name": "UserPromptSubmit", "prompt": "qa test this"}
     assert b"CHANGED" in box.run("UserPromptSubmit", payload).out
     assert hint.exists()
 
@@ -90,6 +151,6 @@ def test_a_read_only_snapshot_folder_is_no_error(box: Sandbox) -> None:
     stored(box).unlink()
     folder.chmod(0o500)
     try:
-        assert hinted(box, "r")
+        assert hinted(box)
     finally:
         folder.chmod(0o700)

@@ -74,6 +74,24 @@ def test_every_help_shows_an_example(path: tuple[str, ...]) -> None:
 NO_EXAMPLE = {("config", "has"), ("config", "list"), ("config", "defaults"), ("plugins", "list")}
 
 
+@pytest.mark.parametrize(
+    ("command", "usage", "state"),
+    [
+        ("contract report", "2 SKILL_CONTRACT_USAGE", "3 SKILL_CONTRACT_STATE_ERROR"),
+        ("route report", "2 SKILL_ROUTE_USAGE", "3 GSTACK_STATE_ERROR"),
+        ("gate simulate --bundle b", "3 GSTACK_USAGE", "3 GSTACK_STATE_ERROR"),
+        ("replay", "2 GSTACK_USAGE", "3 GSTACK_STATE_ERROR"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_said_in_the_words_of_its_group(
+    run: Run, home: Path, command: str, usage: str, state: str
+) -> None:
+    for page, said in (("", usage), (str(home), state), (str(home / "no" / "x.html"), state)):
+        code, out, err = run(*command.split(), "--html", page)
+        assert f"{code} {err.partition(':')[0]}" == said
+        assert out == ""
+
+
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path != ("hook",)], ids=" ".join)
 def test_an_unknown_option_is_one_line_that_names_the_command(run: Run, path: tuple[str, ...]) -> None:
     code, out, err = run(*path, "--no-such-option")
@@ -133,6 +151,19 @@ def test_setup_warns_where_no_hook_would_run(run: Run, home: Path) -> None:
     assert warning not in run("setup", "--no-skill-routing")[2]
 
 
+def test_a_host_that_fails_to_say_whether_hooks_run_costs_setup_nothing(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def boom(*_: Any) -> Any:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("gstack_hosts.claude_code.ClaudeCode.hooks_off", boom)
+    code, out, err = run("setup", "--skill-routing")
+    assert code == 0
+    assert err.endswith("warning: claude-code: it can't be told whether its hooks run: raised RuntimeError: no\n")
+    assert "skill_routing: on (flag)" in out
+
+
 def test_names_of_folders_do_not_steer_the_terminal(run: Run, home: Path) -> None:
     folder = home / ".claude" / "skills" / "a\x1b[2Jb"
     (folder / "SKILL.md").mkdir(parents=True)
@@ -140,6 +171,21 @@ def test_names_of_folders_do_not_steer_the_terminal(run: Run, home: Path) -> Non
         out = run(*arguments)[1]
         assert "\x1b" not in out
         assert "a\\x1b[2Jb" in out.replace("\n", "").replace(" ", "")
+
+
+def test_uninstall_keeps_an_earlier_version_that_holds_something_else(run: Run, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "a"}')
+    run("setup", "--skill-routing")
+    settings.write_text(settings.read_text().replace('"a"', '"b"'))
+    out = run("uninstall", "--dry-run")[1]
+    assert "kept" not in out
+    assert len(list(settings.parent.iterdir())) == 3
+    out = run("uninstall")[1]
+    [kept] = [path for path in settings.parent.iterdir() if path != settings]
+    assert f"kept an earlier version of {settings}, which you or others have changed since: {kept}\n" in out
+    assert kept.read_text() == '{"model": "a"}'
 
 
 def test_uninstall_says_when_there_was_nothing(run: Run, home: Path) -> None:

@@ -62,6 +62,9 @@ def test_a_working_folder_that_is_gone_is_said(
     assert main(arguments.split()) == 3
     assert capsys.readouterr().err == GONE
     assert main(["contract", "report"]) == 0
+    capsys.readouterr()
+    assert main(["contract", "check", "--transcript", "t", "--skill", "s"]) == 3
+    assert capsys.readouterr().err == GONE.replace("GSTACK", "SKILL_CONTRACT")
 
 
 def test_no_folder_is_not_this_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,3 +75,38 @@ def test_no_folder_is_not_this_folder(home: Path, capsys: pytest.CaptureFixture[
 def test_an_option_without_its_value_names_its_command(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["route", "--default"]) == 2
     assert "(see gstack route --help)" in capsys.readouterr().err
+
+
+#: Raises what a Ctrl-C raises while a module is imported, or when an attribute of gstack.cli.run is used.
+_INTERRUPTED = """
+import sys
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+if any(name == sys.argv[1] for name in sys.modules):
+    sys.exit("it is imported by then: " + sys.argv[1])
+sys.meta_path.insert(0, Finder())
+from gstack.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("contextlib", ""),
+        ("typing", ""),
+        ("gstack.cli.run", ""),
+        ("gstack.errors", ""),
+        ("typer", "\ngstack: interrupted\n"),
+        ("gstack.cli.app", "\ngstack: interrupted\n"),
+        ("rich.table", "\ngstack: interrupted\n"),
+    ],
+)
+def test_ctrl_c_while_it_is_imported_ends_it_quietly(module: str, said: str) -> None:
+    command = [sys.executable, "-I", "-S", "-c", "import sys; sys.path = sys.argv.pop(1).split(chr(10))" + _INTERRUPTED]
+    done = subprocess.run(
+        [*command, "\n".join(sys.path), module, "config", "list"], capture_output=True, timeout=60, text=True
+    )
+    assert (done.returncode, done.stderr) == (130, said)

@@ -310,3 +310,22 @@ def test_a_host_that_chokes_on_a_cut_transcript_fails(tmp_path: Any) -> None:
     made.read_run = lambda path, skills, max_bytes: [HookEvent("x", "y", "z")]  # type: ignore[assignment,method-assign]
     with pytest.raises(AssertionError, match="another run"):
         kit.test_a_run_is_the_end_of_its_transcript()
+
+
+def test_a_host_that_finds_another_load_than_its_run_begins_with_fails(tmp_path: Any) -> None:
+    from gstack.testing import Sample
+
+    made = Host()
+    kit = HostAdapterConformance()
+    kit.subjects = lambda: [made]  # type: ignore[method-assign]
+    path = Transcript(tmp_path / "t.jsonl").prompt("hi").say("hello").write()
+    kit.samples = lambda: [Sample(path, [])]  # type: ignore[method-assign]
+    kit.test_the_last_load_is_where_the_run_begins()  # it has none
+    made.last_load = lambda path, skills, max_bytes: None  # type: ignore[attr-defined]
+    kit.test_the_last_load_is_where_the_run_begins()
+    made.last_load = lambda path, skills, max_bytes: Event("load", name="x")  # type: ignore[attr-defined]
+    with pytest.raises(AssertionError, match="begins no run of never-loaded"):
+        kit.test_the_last_load_is_where_the_run_begins()
+    made.last_load = lambda path, skills, max_bytes: Path(path).read_text()  # type: ignore[attr-defined]
+    with pytest.raises(AssertionError, match="FileNotFoundError"):
+        kit.test_unreadable_and_huge_transcripts_are_reported()

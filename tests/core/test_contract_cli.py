@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from contract_helpers import REPORT, SESSION, WORKED_CONTRACT, Fails, Transcript
+from contract_helpers import REPORT, SESSION, WORKED_CONTRACT, Fails, HasFile, Transcript
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +19,7 @@ from gstack.cli import contract as commands
 from gstack.contracts import judge as judging
 from gstack.contracts.lint import lint as lint_file
 from gstack.contracts.waivers import parse_waive
+from gstack.trust import trust as trust_folder
 
 BENCH = judging.Bench("/nowhere", {})
 
@@ -145,6 +146,25 @@ def test_the_file_wins_over_the_installed_one(root: Path, home: Path, tmp_path: 
     assert check(met, "--skill-file", str(install(tmp_path / "elsewhere", strict))) == 1
 
 
+def test_a_contract_of_a_trusted_project_names_that_file(
+    root: Path,
+    home: Path,
+    tmp_path: Path,
+    met: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    install(home)
+    project = tmp_path / "project"
+    overlay = project / ".gstack" / "skills.yaml"
+    overlay.parent.mkdir(parents=True)
+    overlay.write_text("investigate:\n  contract: {version: 2, items: []}\n")
+    trust_folder(str(root), str(project))
+    monkeypatch.chdir(project)
+    assert check(met) == 5
+    assert error(capsys).startswith(f"SKILL_CONTRACT_NO_CONTRACT: {overlay.resolve()}: contract: ")
+
+
 def test_a_skill_with_a_label_of_its_own(root: Path, home: Path, tmp_path: Path) -> None:
     path = install(home)
     path.write_text(path.read_text().replace("name: investigate", "name: Deep Dive"))
@@ -158,6 +178,26 @@ def test_the_last_run_is_judged(root: Path, home: Path, tmp_path: Path) -> None:
     made = session(tmp_path).edit().shell("bun test").say(REPORT)
     assert check(made.write()) == 0
     assert check(made.load("investigate").say("hm").write()) == 1
+
+
+def test_a_kind_about_files_looks_in_the_sessions_folder_and_else_here(
+    root: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = with_kind(monkeypatch, HasFile())
+    contract["items"][0]["word"] = "out.txt"
+    install(home, contract)
+    work, here = tmp_path / "there", tmp_path / "here"
+    made = Transcript(tmp_path / "t.jsonl", cwd=str(work)).prompt("go").load("investigate").say(REPORT).write()
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert check(made) == 1
+    (here / "out.txt").touch()
+    assert check(made) == 0
+    work.mkdir()
+    assert check(made) == 1
+    (work / "out.txt").touch()
+    (here / "out.txt").unlink()
+    assert check(made) == 0
 
 
 def test_check_writes_nothing(root: Path, home: Path, tmp_path: Path, met: str, unmet: str) -> None:

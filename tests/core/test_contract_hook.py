@@ -26,10 +26,20 @@ from gstack.contracts import decision, hook, trouble
 from gstack.contracts.records import record_path
 from gstack.errors import ContractState, UnknownShape
 from gstack.sessions import read_session
+from gstack.trust import trust as trust_folder
 
 CONTRACT = {"version": 1, "items": [{"id": "word", "kind": "test.says", "word": "magic"}]}
 FEEDBACK = Event("continuation", text="Stop hook feedback:\nSKILL_CONTRACT_UNMET investigate (contract v1): x", ts=99.0)
 NOW = 1_800_000_000.0
+
+
+@pytest.fixture(autouse=True, params=["run", "load"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every decision is the same for a host that can give the load alone and for one that can't."""
+    if request.param == "load":
+        monkeypatch.setattr(FakeHost, "last_load", FakeHost._last_load, raising=False)
+    way: str = request.param
+    return way
 
 
 class Clock:
@@ -170,6 +180,38 @@ def test_the_payloads_final_text_counts_before_the_files(tmp_path: Path) -> None
     assert outcomes(tmp_path) == ["met"]
 
 
+def test_where_the_load_tells_the_run_is_not_read(tmp_path: Path, both_ways: str) -> None:
+    alone = both_ways == "load"
+    met = FakeHost([load(), said("magic")])
+    assert stop(ctx_of(tmp_path, host=met, last_assistant_text="magic")).empty
+    assert (met.loads, met.reads) == (0, 1)
+    for final, why in (
+        ("Shall I?", "not-final"),
+        ("STATUS: DONE", "recorded outcome=met"),
+        ("Fixed.", "recorded outcome=met"),
+    ):
+        host = FakeHost([load(), said("magic"), said(final)])
+        assert stop(ctx_of(tmp_path, host=host, last_assistant_text=final)).empty
+        assert (host.loads, host.reads) == ((1, 0) if alone else (0, 1))
+        assert log_lines(tmp_path)[-1] == f"allow skill=investigate load=load-1 reason={why}"
+    for events in ([load(uid="load-2"), said("no")], []):
+        host = FakeHost(events)
+        assert bool(stop(ctx_of(tmp_path, host=host, last_assistant_text="no")).block_stop) is bool(events)
+        assert host.reads == (0 if alone and not events else 1)
+
+
+def test_a_settled_run_that_ends_on_the_hosts_own_question_stays_settled(tmp_path: Path) -> None:
+    stop(ctx_of(tmp_path, said("magic"), last_assistant_text="magic"))
+    asking = [said("magic"), said("Two ways."), called("ask", "q1")]
+    assert stop(ctx_of(tmp_path, *asking, last_assistant_text="Two ways.")).empty
+    assert log_lines(tmp_path)[-1] == "allow skill=investigate load=load-1 reason=recorded outcome=met"
+
+
+def test_the_load_alone_is_remembered_as_well(tmp_path: Path) -> None:
+    assert stop(ctx_of(tmp_path, said("hm"), last_assistant_text="Shall I?")).empty
+    assert read_session(str(tmp_path / "state"), SESSION).loaded == {"investigate"}
+
+
 # ---------------------------------------------------------------------------------- met, held, missed, fixed
 
 
@@ -260,6 +302,15 @@ def test_another_skill_of_the_same_bare_name_hides_no_run(tmp_path: Path) -> Non
     assert "SKILL_CONTRACT_UNMET acme:review " in (stop(ctx).block_stop or "")
     host.whole = host.readings[0]
     assert stop(ctx).empty
+
+
+def test_nor_does_it_where_the_turn_is_no_final_one(tmp_path: Path) -> None:
+    host = FakeHost([load("review", uid="load-2"), said("hm")])
+    host.whole = [load("acme:review"), said("x"), load("review", uid="load-2"), said("hm")]
+    ctx = ctx_of(tmp_path, host=host, contracts={"acme:review": CONTRACT}, last_assistant_text="Go on?")
+    ctx.skills().names["review"] = "/home/u/.claude/skills/review/SKILL.md"
+    assert stop(ctx).empty
+    assert log_lines(tmp_path) == ["allow skill=acme:review load=load-1 reason=not-final"]
 
 
 def test_what_was_loaded_stands_in_the_sessions_record(tmp_path: Path) -> None:
@@ -524,6 +575,15 @@ def test_a_file_without_a_message_yet_gets_time(tmp_path: Path) -> None:
     assert not os.path.exists(trouble.canary_path(str(tmp_path / "state")))
 
 
+def test_a_load_in_a_file_without_a_message_yet_gets_time_too(tmp_path: Path) -> None:
+    clock = Clock()
+    host = lagging(tmp_path, clock, [])
+    host.readings = [UnknownShape("no user or assistant record"), [load(), said("Which?")]]
+    assert stop(ctx_of(tmp_path, host=host, last_assistant_text="Which?"), clock).empty
+    assert log_lines(tmp_path) == ["allow skill=investigate load=load-1 reason=not-final"]
+    assert clock.time > 0
+
+
 def test_an_unknown_shape_raises_the_canarys_count(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "transcript.jsonl")
     host = FakeHost(UnknownShape(f"{path}: no user or assistant record"))
@@ -545,6 +605,19 @@ def test_an_invalid_contract_names_its_file(tmp_path: Path, capfd: pytest.Captur
     assert outcomes(tmp_path) == []
 
 
+def test_an_invalid_contract_of_a_trusted_project_names_its_file(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "project"
+    overlay = project / ".gstack" / "skills.yaml"
+    overlay.parent.mkdir(parents=True)
+    overlay.write_text("investigate:\n  contract: {version: 2, items: []}\n")
+    trust_folder(str(tmp_path / "state"), str(project))
+    ctx = ctx_of(tmp_path, said("hm"), contracts={"investigate": {"version": 2}}, cwd=str(project))
+    ctx.skills().sources["investigate"] = {"contract": ".gstack/skills.yaml"}
+    assert f"SKILL_CONTRACT_STATE_ERROR {overlay.resolve()}: " in trouble_of(stop(ctx), capfd)
+
+
 @pytest.mark.parametrize("raw", [None, [], "x", {"items": 3}, {"version": 2}, {"version": 1, "items": [None, 3]}])
 def test_any_invalid_contract_allows(tmp_path: Path, raw: Any, capfd: pytest.CaptureFixture[str]) -> None:
     assert "SKILL.md: contract" in trouble_of(stop(ctx_of(tmp_path, said("hm"), contracts={"investigate": raw})), capfd)
@@ -559,8 +632,8 @@ def test_a_record_that_cannot_be_used_is_left_alone(
     path = Path(record_path(str(tmp_path / "state"), SESSION))
     path.parent.mkdir(parents=True)
     path.write_bytes(data)
-    for final in ("hm", "magic"):
-        line = trouble_of(stop(ctx_of(tmp_path, said(final))), capfd)
+    for final in ("hm", "magic", "Which?"):
+        line = trouble_of(stop(ctx_of(tmp_path, said(final), last_assistant_text=final)), capfd)
         assert line.startswith(f"gstack-skill-contract: SKILL_CONTRACT_STATE_ERROR {path}: ")
     assert path.read_bytes() == data
 

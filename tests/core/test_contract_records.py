@@ -13,8 +13,8 @@ from contract_helpers import SESSION
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gstack.contracts.records import RecordError, change_run, find_run, read_record, record_path
-from gstack.errors import ContractState
+from gstack.contracts.records import change_run, find_run, read_record, record_path
+from gstack.errors import ContractState, RecordError
 from gstack.lowlevel import POSIX
 
 RUN: dict[str, Any] = {

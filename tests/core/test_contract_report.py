@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract_helpers import SESSION, Says, Transcript
+from contract_helpers import SESSION, HasFile, Says, Transcript
 
 from gstack.api import Skill
 from gstack.contracts import report as reports
 from gstack.contracts.judge import Bench, SkillBook
-from gstack.contracts.records import STUCK_AFTER, RecordError, stuck_runs
+from gstack.contracts.records import STUCK_AFTER, stuck_runs
 from gstack.contracts.report import Judge, Report, collect, misses_over_time, render_html
-from gstack.errors import ContractUsage
+from gstack.errors import ContractUsage, RecordError
 
 DAY = 86400
 NOW = 1_800_000_000
@@ -44,7 +44,7 @@ def put(root: Path, *runs: dict[str, Any], session: str = SESSION, **more: Any) 
 
 def judge(root: Path, contract: Any = CONTRACT) -> Judge:
     bench = Bench(str(root), {"HOME": str(root)})
-    bench.kinds["test.says"] = Says()
+    bench.kinds |= {"test.says": Says(), "test.file": HasFile()}
     return Judge(bench, SkillBook([Skill("investigate", "/skills/investigate/SKILL.md", contract=contract)], bench))
 
 
@@ -232,6 +232,27 @@ def test_why_a_run_could_not_be_judged_again(tmp_path: Path) -> None:
     made.path.unlink()
     gone = again(tmp_path, made, "blocked")
     assert (gone.result, gone.note, gone.miss) == ("blocked", "its transcript is gone", True)
+
+
+def test_a_kind_about_files_looks_in_the_sessions_folder(tmp_path: Path) -> None:
+    files = {"version": 1, "items": [{"id": "word", "kind": "test.file", "word": "out.txt"}]}
+    made = Transcript(tmp_path / "t.jsonl", cwd=str(tmp_path / "work")).prompt("go").load("investigate").say("done")
+    made.write()
+    gone = again(tmp_path, made, "blocked", installed=files)
+    assert (gone.result, gone.note) == ("blocked", "word can't be judged: the session's folder isn't known")
+    (tmp_path / "work").mkdir()
+    assert again(tmp_path, made, "blocked", installed=files).result == "blocked"
+    assert again(tmp_path, made, "blocked", installed=files).note == ""
+    (tmp_path / "work" / "out.txt").touch()
+    assert again(tmp_path, made, "blocked", installed=files).result == "fixed_after_block"
+
+
+def test_a_host_that_fails_to_say_the_folder_costs_only_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def boom(self: Any, path: str) -> dict[str, Any]:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("gstack_hosts.claude_code.ClaudeCode.about", boom)
+    assert again(tmp_path, transcript(tmp_path, "magic"), "blocked").result == "fixed_after_block"
 
 
 def test_a_skill_that_is_not_installed_any_more(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from gstack.contracts.runs import (
     early_exit,
     interrupted,
     last_run,
-    needs_context,
     our_block,
     pending_agents,
     runs,
@@ -22,6 +21,7 @@ from gstack.contracts.runs import (
     with_final_text,
 )
 from gstack.contracts.session_kind import session_kind
+from gstack.contracts.status import needs_context
 
 NAMES = Names(["investigate", "acme:deploy", "review"], {"Deep Dive": "investigate"})
 

@@ -14,6 +14,7 @@ from gstack.doctor import Checkup, diagnose
 from gstack.errors import SettingsError
 from gstack.lowlevel import POSIX
 from gstack.plan import STRIKES
+from gstack.trust import trust
 
 pytestmark = pytest.mark.skipif(not POSIX, reason="the stand-in for claude is a shell script")
 
@@ -200,6 +201,16 @@ def test_a_contract_of_the_overlay_names_that_file(box: Doctored) -> None:
     (found,) = of(box.findings(), "contract")
     assert found.detail.startswith(f"{overlay}: ")
     assert found.fix == f"mend {overlay}"
+
+
+def test_a_contract_of_a_trusted_project_names_that_file(box: Doctored) -> None:
+    overlay = box.work / ".gstack" / "skills.yaml"
+    overlay.parent.mkdir()
+    overlay.write_text("investigate:\n  contract: {version: 2, items: []}\n")
+    trust(str(box.root), str(box.work))
+    (found,) = of(diagnose(Checkup(str(box.root), box.env, box.host, cwd=str(box.work))), "contract")
+    assert found.detail.startswith(f"{overlay.resolve()}: ")
+    assert found.fix == f"mend {overlay.resolve()}"
 
 
 # ------------------------------------------------------------------------------------- plug-ins, records

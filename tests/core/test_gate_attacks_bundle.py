@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gstack.api import GateContext, Invocation
-from gstack.errors import BundleError, GstackError
+from gstack.errors import BundleError, BundleMissing, GstackError
 from gstack.gate import index as index_module
 from gstack.gate.bundle import install_bundle, installed_path, open_bundle, verify_installed
 from gstack.gate.decision import decide
-from gstack.gate.index import MAGIC, BundleMissing, Index, bundle_path, index_path, load, stored, trust_path
+from gstack.gate.index import MAGIC, Index, bundle_path, index_path, load, stored, trust_path
 from gstack.gate.signing import BundleRefused, private_key, rotation, sign
 from gstack_plugins.policy_bundle import PolicyBundle
 

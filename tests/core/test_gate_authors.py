@@ -71,6 +71,13 @@ def test_a_table_of_cases(synced: Path, home: Path, capsys: pytest.CaptureFixtur
     assert (code, json.loads(out)["failed"]) == (1, 2)
 
 
+def test_a_key_that_stands_twice_in_a_case(synced: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = write(home / "cases.yaml", "cases:\n  - skill: a/b\n    expect: block\n    expect: allow\n")
+    code, out, err = run(capsys, "gate", "test", cases)
+    assert (code, out) == (3, "")
+    assert err.endswith(f"{cases}: line 4: the key 'expect' stands twice in one mapping\n")
+
+
 def test_cases_may_name_their_policy_machine_user_and_time(
     root: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

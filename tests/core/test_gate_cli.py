@@ -87,6 +87,17 @@ def test_skill_matches_any_kind(synced: Path, capsys: pytest.CaptureFixture[str]
     assert run(capsys, "gate", "--skill", "ship")[0] == 0, "a command is capped at warn"
 
 
+def test_skill_needs_no_host(
+    synced: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A CI machine may have no adapter of Claude Code: the bundle decides all the same."""
+    monkeypatch.setenv("GSTACK_DISABLED_PLUGINS", "claude-code")
+    assert run(capsys, "gate", "--skill", "acme:teamleader-crm-entry")[0] == 2
+    code, out, err = run(capsys, "gate", "--skill", "hubspot-crm-entry")
+    assert (code, out.split()[1]) == (0, "ALLOW")
+    assert "no host adapter works here" in err
+
+
 def test_an_installed_skills_frontmatter_name_means_it(
     synced: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -304,7 +304,10 @@ def test_status_shows_a_failing_refresh_and_a_broken_bundle(run, connected, root
     Path(root, "gate", "bundle.json").write_text("{}")
     code, out, err = run("status")
     assert code == 3
+    assert err.startswith("GSTACK_BUNDLE_ERROR: ")
     assert "envelope" in err
+    assert "bundle        there is one, but it can't be used (gstack sync fetches it)" in " ".join(out.splitlines())
+    assert "envelope" not in out
     assert json.loads(run("status", "--json")[1])["bundle"] is None
 
 

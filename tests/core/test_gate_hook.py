@@ -344,7 +344,7 @@ def test_nobody_has_an_opinion_and_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_block_beside_a_missing_bundle_holds(tmp_path: Path) -> None:
-    from gstack.gate.index import BundleMissing
+    from gstack.errors import BundleMissing
 
     said = answer(context(tmp_path, command("x"), Resolver(BundleMissing()), Resolver(Decision("block", "no"))))
     assert said.deny is not None

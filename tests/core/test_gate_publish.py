@@ -16,6 +16,7 @@ from gate_support import NOW, OTHER_PRIVATE, OTHER_PUBLIC, PRIVATE, PUBLIC, enve
 from gstack.api import GateContext, Invocation
 from gstack.cli import main
 from gstack.errors import BundleError, CheckFailed
+from gstack.gate import publish
 from gstack.gate.bundle import open_bundle
 from gstack.gate.decision import combine, decide_from
 from gstack.gate.digest import skill_digest
@@ -282,6 +283,41 @@ def test_mistakes_in_a_policy_are_errors_for_the_author(desk: Path, policy: str,
 )
 def test_mistakes_around_the_policies(desk: Path, text: str, words: str) -> None:
     assert words in lint_errors(desk, text)
+
+
+def test_a_key_that_stands_twice_is_named_with_its_line(desk: Path) -> None:
+    said = lint_errors(desk, POLICY + "  acme/new: {version: 1.0,\n    version: 1.1}\norg: acme\n")
+    file = desk / "policy.yaml"
+    assert [line.strip() for line in said.splitlines()[1:3]] == [
+        f"{file}, line 26: the key 'org' stands twice in one mapping",
+        f"{file}, line 25: the key 'version' stands twice in one mapping",
+    ]
+
+
+def test_a_key_that_stands_twice_in_a_skill_is_worth_a_look(desk: Path) -> None:
+    file = desk / "skills/hubspot/SKILL.md"
+    file.write_text("---\nname: hubspot\nversion: 1.3.0\nversion: 1.4.0\n---\nbody\n")
+    looked = preview(str(desk / "policy.yaml"), str(desk / "skills"), NOW)
+    assert looked.draft.warnings == [
+        f"{file}: the key 'version' stands twice in one mapping; the last one counts"
+    ]  # fmt: skip
+
+
+def test_what_is_more_than_a_machine_takes_is_worth_a_look(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publish, "LIMIT", 700)
+    monkeypatch.setattr(publish, "BUNDLE_LIMIT", 1000)
+    (desk / "skills/hubspot/more.txt").write_text("x" * 700)
+    (desk / "skills/beta/deploy/aux.txt").write_text("a device's name on some systems")
+    said = preview(str(desk / "policy.yaml"), str(desk / "skills"), NOW).draft.warnings
+    assert said == [
+        "the bundle has 0.0 MiB, and machines take at most 0: they will refuse it",
+        "beta/deploy: machines won't install it: the path 'aux.txt' means something else on some system: refused",
+        "acme/hubspot: its files have 0.0 MiB, and machines take at most 0: they won't install it",
+    ]
+    monkeypatch.setattr(publish, "LIMIT", 10)
+    assert "they won't install any" in "\n".join(
+        preview(str(desk / "policy.yaml"), str(desk / "skills"), NOW).draft.warnings
+    )
 
 
 def test_every_mistake_is_named_at_once(desk: Path) -> None:

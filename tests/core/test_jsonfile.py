@@ -16,7 +16,7 @@ import pytest
 import gstack.jsonfile
 import gstack.state
 from gstack.errors import SettingsError
-from gstack.jsonfile import BACKUPS, Edited, apply, backups, diff, plan
+from gstack.jsonfile import BACKUPS, Edited, apply, backups, diff, plan, tidy
 from gstack.jsontext import Patch, new_document, parse
 from gstack.state import Lock
 
@@ -340,6 +340,78 @@ def test_a_lock_that_stays_taken_is_reported(settings, monkeypatch):
         assert lock.held
         write(settings, "ours")
     assert "another gstack process" in caught.value.message
+
+
+# ------------------------------------------------------------------------------------------------- tidying up
+
+
+def taking_out(text):
+    """An edit that takes the member ``ours`` out, and the file with its last member."""
+    if text is None:
+        return Edited(None)
+    root = parse(text)
+    patch = Patch(text, root)
+    patch.take(root, "ours")
+    return Edited(patch.result() if parse(patch.result()).plain() else None)
+
+
+def take_out(path):
+    return apply(plan(str(path), taking_out))
+
+
+def test_what_our_own_changes_left_goes(settings):
+    write(settings, "ours")
+    change = take_out(settings)
+    assert len(backups(str(settings))) == 2
+    assert tidy(change) == []
+    assert os.listdir(settings.parent) == ["settings.json"]
+    assert settings.read_bytes() == b'{"mine": 1}\n'
+
+
+def test_a_file_that_was_ours_alone_leaves_nothing(tmp_path):
+    path = tmp_path / "settings.json"
+    write(path, "ours")
+    assert tidy(take_out(path)) == []
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_earlier_version_that_holds_something_else_stays(settings):
+    write(settings, "ours")
+    [first] = backups(str(settings))
+    settings.write_bytes(settings.read_bytes().replace(b'"mine": 1', b'"mine": 2'))
+    broken = f"{settings}.gstack-backup-20200101T000000.000000000"
+    Path(broken).write_text("{")
+    assert tidy(take_out(settings)) == [first, broken]
+    assert files(settings.parent) == sorted(os.path.basename(path) for path in (settings, first, broken))
+
+
+def test_tidying_makes_nothing_and_waits_for_nobody(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(gstack.jsonfile, "PATIENCE", 0.05)
+    assert tidy(plan(str(tmp_path / "no" / "settings.json"), taking_out)) == []
+    assert not (tmp_path / "no").exists()
+    assert tidy(plan(str(settings), taking_out)) == []
+    assert os.listdir(settings.parent) == ["settings.json"]
+    write(settings, "ours")
+    with Lock(f"{settings}.gstack-lock"):
+        assert tidy(plan(str(settings), taking_out)) == backups(str(settings))
+    assert Path(f"{settings}.gstack-lock").exists()
+
+
+@pytest.mark.skipif(not POSIX, reason="an open file stays there on Windows")
+def test_a_lock_that_was_taken_away_keeps_nobody_in(settings, monkeypatch):
+    """Who waited for a lock whose file its holder takes away goes on with the new one."""
+    path = f"{settings}.gstack-lock"
+    real, tries = gstack.jsonfile._in_place, []
+
+    def in_place(lock):
+        if not tries:
+            os.unlink(path)
+        tries.append(real(lock))
+        return tries[-1]
+
+    monkeypatch.setattr(gstack.jsonfile, "_in_place", in_place)
+    write(settings, "ours")
+    assert tries == [False, True]
 
 
 def test_threads_that_write_at_once_all_survive(settings):

@@ -62,8 +62,7 @@ def test_bad_json_without_the_json_module(bad: str) -> None:
 
 
 def test_without_the_c_module_json_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lowlevel, "_scan", None)
-    monkeypatch.setattr(lowlevel, "_quote", None)
+    monkeypatch.setattr(lowlevel, "_c_json", ())
     assert lowlevel.load_json(b'\xef\xbb\xbf {"a": [1, "\xc3\xa9"]} ') == {"a": [1, "é"]}
     assert lowlevel.dump_json({"a": 'é"'}) == '{"a": "\\u00e9\\""}'
     with pytest.raises(ValueError, match="text after"):
@@ -101,3 +100,17 @@ def test_a_pipe_in_place_of_a_file_is_an_error_and_no_wait(tmp_path: Path) -> No
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(OSError, match=r"regular|directory"):
             lowlevel.read_file(str(path), 10)
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 70_000, lowlevel.CHUNK + 1])
+@pytest.mark.parametrize("limit", [-1, 1, 10, 11, 69_999, 1 << 20])
+def test_a_file_is_read_up_to_the_limit(size: int, limit: int, tmp_path: Path) -> None:
+    data = bytes(number % 251 for number in range(size))
+    (tmp_path / "file").write_bytes(data)
+    assert lowlevel.read_file(str(tmp_path / "file"), limit) == (data if limit < 0 else data[:limit])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
+def test_a_file_that_says_it_is_empty_is_read(tmp_path: Path) -> None:
+    assert b"Name:" in lowlevel.read_file("/proc/self/status")
+    assert lowlevel.read_file("/proc/self/status", 5) == b"Name:"

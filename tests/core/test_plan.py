@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from gstack import plan
-from gstack.isolation import change_trouble, isolated, note_trouble
-from gstack.plan import Plan, PluginFailed
+from gstack.failures import PluginFailed, change_trouble, note_trouble
+from gstack.isolation import isolated
+from gstack.plan import Plan
 
 OUTSIDE = (
     "from gstack.api import hookimpl\n"
@@ -38,6 +39,7 @@ def rows(folder: Path, name: str, body: str, *, names: tuple[str, ...] = ()) -> 
             "builtin": False,
             "names": [*(names or (f"vendor.{name}",))],
             "folder": str(folder),
+            "file": str(folder / f"outside_{name}.py"),
         }
     ]
 
@@ -74,6 +76,38 @@ def test_what_a_call_does_wrong_costs_only_itself(tmp_path: Path, body: str, wha
 
 
 @pytest.mark.parametrize(
+    ("told", "what"),
+    [
+        ("__import__('time').sleep(9)", "took longer"),
+        ("raise SystemExit(2)", "called sys.exit"),
+        ("raise ValueError", r"raised Odd: \(no text\)"),
+        ("print('hello'); return 'said'", "raised Odd: said"),
+    ],
+)
+def test_the_text_of_an_error_is_the_plug_ins_as_well(
+    tmp_path: Path, told: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "text" + str(abs(hash(told)) % 10**6)
+    made = Plan(str(tmp_path), rows(tmp_path, name, "raise Odd"))
+    file = tmp_path / f"outside_{name}.py"
+    file.write_text(f"class Odd(Exception):\n    def __str__(self):\n        {told}\n" + file.read_text())
+    kind: Any = made.get("gstack.contract_kinds", "vendor." + name)
+    started = time.monotonic()
+    with pytest.raises(PluginFailed, match=what):
+        made.call(kind, kind.check)
+    assert time.monotonic() - started < 6
+    assert capsys.readouterr().out == ""
+
+
+def test_objects_that_come_one_by_one_come_within_the_plug_ins_own_time(tmp_path: Path) -> None:
+    made = Plan(str(tmp_path), rows(tmp_path, "lazily", "return 1"))
+    file = tmp_path / "outside_lazily.py"
+    file.write_text(file.read_text().replace("return [Kind()]", "yield __import__('time').sleep(9)"))
+    assert made.objects("gstack.contract_kinds") == []
+    assert [failed.what for failed in made.failures] == ["took longer than 0.3 s"]
+
+
+@pytest.mark.parametrize(
     "text", ["raise SystemExit(2)", "import nowhere_at_all", "syntax error here", "import time; time.sleep(9)"]
 )
 def test_a_plug_in_that_cant_be_imported_is_left_out(tmp_path: Path, text: str) -> None:
@@ -92,7 +126,8 @@ def test_three_overruns_set_aside_until_enabled(tmp_path: Path) -> None:
         assert "vendor.slow" not in plan.disabled_plugins(root, {})
         note_trouble(root, PluginFailed("vendor.slow", "took longer", overran=True))
     assert "vendor.slow" in plan.disabled_plugins(root, {})
-    assert not Plan(root, rows(tmp_path, "slow", "return 1"), plan.disabled_plugins(root, {})).rows
+    made = Plan(root, rows(tmp_path, "slow", "return 1"), plan.disabled_plugins(root, {}))
+    assert not made.rows("gstack.contract_kinds")
     change_trouble(root, lambda data: data["trouble"].pop("vendor.slow"))
     assert "vendor.slow" not in plan.disabled_plugins(root, {})
 

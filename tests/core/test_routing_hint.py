@@ -53,7 +53,7 @@ def test_variants() -> None:
 def test_a_kind_that_fails_leaves_the_hint_without_it() -> None:
     class Broken(StubPlan):
         def call(self, owner: object, function: object, *args: object) -> object:
-            from gstack.plan import PluginFailed
+            from gstack.failures import PluginFailed
 
             raise PluginFailed("x", "raised")
 

@@ -1,7 +1,9 @@
 """Names, times and files of lines: what every host's transcript reader shares."""
 
+import copy
 import datetime
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,25 @@ def test_a_run_begins_at_the_last_load_of_its_skill() -> None:
 def test_a_subagents_load_begins_no_run() -> None:
     assert not is_load_of(load("a", agent="a1"), ["a"])
     assert not is_load_of(Event("text", text="a"), ["a"])
+
+
+def test_a_text_may_wait_until_it_is_asked_for() -> None:
+    asked = []
+
+    def printed() -> str:
+        asked.append(1)
+        return "3 passed"
+
+    event, same = Event("result", ref="t", text=printed), Event("result", ref="t", text="3 passed")
+    assert not asked
+    assert (event == same, event.text, len(asked)) == (True, "3 passed", 1)
+    for copied in (copy.deepcopy(Event("result", ref="t", text=printed)), pickle.loads(pickle.dumps(same))):
+        assert copied == same
+        assert (
+            repr(copied)
+            == repr(same)
+            == "Event(denied=False, ordinal=0, origin='user', ref='t', text='3 passed', type='result', uid='')"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ times

@@ -70,6 +70,7 @@ def test_from_nothing_to_on_and_back(person: Person) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
     person.run("uninstall")
     assert person.settings.read_bytes() == before
+    assert os.listdir(person.settings.parent) == ["settings.json"]
     assert not POSIX or stat.S_IMODE(person.settings.stat().st_mode) == 0o640
     assert not (person.root / "bin").exists()
     assert "skill_routing: on" in person.config()
@@ -229,6 +230,39 @@ def test_demo_touches_nothing_of_the_person_s(person: Person) -> None:
     assert "met_after_block" in steps[5]["outcome"]
     assert os.listdir(person.home) == []
     assert not person.root.exists()
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Everything below a folder, with its time and content."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_a_dry_run_and_doctor_write_nothing(person: Person, tmp_path: Path) -> None:
+    dry = ("setup", "--dry-run", "--skill-routing", "--gate"), ("uninstall", "--dry-run")
+    before = tree(tmp_path)
+    for arguments in dry:
+        person.run(*arguments)
+    person.run("doctor")
+    assert tree(tmp_path) == before
+
+    skill = person.home / ".claude" / "skills" / "investigate" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: investigate\ndescription: d\ntriggers: [fix this bug]\n---\n")
+    person.run("setup", "--skill-routing", "--skill-contracts")
+    for path in (person.root / "snapshot").iterdir():
+        path.unlink()  # what is stale, too, is the hook's to mend
+    before = tree(tmp_path)
+    for arguments in dry:
+        person.run(*arguments)
+    person.run("doctor")
+    assert tree(tmp_path) == before
+    person.run("doctor", "--live")
+    new = tree(tmp_path).keys() - before.keys()
+    # the launcher keeps its own compiled code where setup told it to, whatever the state folder of the event
+    assert all(os.path.basename(path).startswith("code") for path in new), new
 
 
 def test_the_launcher_stays_while_another_settings_file_names_it(person: Person, tmp_path: Path) -> None:

@@ -124,8 +124,8 @@ def without_the_host(box: Sandbox) -> None:
     assert setup.code == 2
     assert "no host adapter is called 'claude-code'" in text(setup)
     gate = box.cli("gate", "--skill", "qa")
-    assert gate.code == 1
-    assert "no working host adapter is called 'claude-code'" in text(gate)
+    assert gate.code == 0
+    assert "no host adapter works here" in text(gate)
     assert box.cli("config", "list").code == 0
 
 

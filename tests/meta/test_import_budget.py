@@ -13,6 +13,7 @@ import pytest
 from gstack.launcher import launcher_path
 from gstack.lowlevel import POSIX
 from gstack.sandbox import Sandbox
+from gstack.testing import FakeSite
 
 pytestmark = pytest.mark.skipif(not POSIX, reason="the budget is POSIX's; on Windows os and msvcrt join it")
 
@@ -57,6 +58,7 @@ ALWAYS = {
     "gstack.lowlevel",
     "gstack.plan",
     "gstack.sessions",
+    "gstack.shortjson",
     "gstack.snapshot",
     "gstack.state",
     "gstack_hosts",
@@ -82,25 +84,22 @@ ROUTE = ALWAYS | {
 }
 
 
-TOOLS = {"gstack.errors", "gstack.values", "gstack.values.tools", "gstack_hosts.claude_code.tools"}
+TOOLS = {"gstack.values", "gstack.values.tools", "gstack_hosts.claude_code.tools"}
 STOP = TOOLS | {
     "gstack.contracts",
     "gstack.contracts.hook",
     "gstack.transcript",
-    "gstack.values.contracts",
+    "gstack.values.events",
     "gstack_hosts.claude_code.events",
     "gstack_hosts.claude_code.needles",
-    "gstack_hosts.claude_code.paths",
     "gstack_hosts.claude_code.records",
-    "gstack_hosts.claude_code.results",
     "gstack_hosts.claude_code.transcript",
 }
-VERDICT = {
-    *(
-        f"gstack.contracts.{name}"
-        for name in ["block_text", "check", "decision", "matching", "records", "runs", "schema"]
-    ),
-    *(f"gstack.contracts.{name}" for name in ["session_kind", "status", "waivers"]),
+BY_LOAD = {f"gstack.contracts.{name}" for name in ["early", "records", "session_kind", "status"]}
+VERDICT = BY_LOAD | {
+    "gstack.values.contracts",
+    *(f"gstack.contracts.{name}" for name in ["block_text", "check", "decision", "matching", "runs", "schema"]),
+    "gstack.contracts.waivers",
     *(f"gstack.shell{name}" for name in ("", "_reader", "_words")),
     "gstack_plugins",
     "gstack_plugins.report_labels",
@@ -122,8 +121,9 @@ GATE = TOOLS | {
 def modules_after(box: Sandbox, event: str, payload: dict[str, object]) -> set[str]:
     """The modules of the hook process when it ends: `_exit` is its last act, and here it writes the list first."""
     out = Path(box.folder) / "modules"
-    spy = (
-        "    gc.disable()\n    import posix\n    real = posix._exit\n"
+    first = "    import marshal, sys\n"
+    spy = first + (
+        "    import posix\n    real = posix._exit\n"
         "    def _exit(code):\n"
         f"        fd = posix.open({str(out)!r}, 577, 384)\n"
         "        posix.write(fd, ' '.join(sys.modules).encode())\n        real(code)\n"
@@ -131,14 +131,17 @@ def modules_after(box: Sandbox, event: str, payload: dict[str, object]) -> set[s
     )
     launcher = Path(launcher_path(box.root))
     kept = launcher.read_text()
-    assert "    gc.disable()\n" in kept
-    launcher.write_text(kept.replace("    gc.disable()\n", spy))
+    assert first in kept
+    launcher.write_text(kept.replace(first, spy))
     try:
-        for number in range(4):  # the first may take the slow road, others store the code of what they met
+        for number in range(12):  # the first may take the slow road, others store the code of what they met
             assert box.run(event, payload | {"session_id": f"s{number}"}).code == 0
+            found = set(out.read_text().split())
+            if number > 2 and "gstack.bootstore" not in found:
+                break
     finally:
         launcher.write_text(kept)
-    return set(out.read_text().split())
+    return found
 
 
 def check(found: set[str], allowed: set[str]) -> None:
@@ -156,6 +159,16 @@ contract:
     - {id: repro, kind: check_after_last_edit}
 ---
 body
+"""
+OUTSIDE = """
+from gstack.api import hookimpl
+class One:
+    name = "{name}"
+    fields = ()
+    def prepare(self, skills): return 1
+    def score(self, prompt, index): return []
+@hookimpl
+def gstack_{group}(): return [One()]
 """
 SKILL = "---\nname: investigate\ndescription: d\ntriggers:\n  - fix this bug\n---\n# Investigate\n"
 
@@ -176,6 +189,20 @@ def test_routing_stays_within_its_budget(old_box: Sandbox) -> None:
     found = modules_after(old_box, "UserPromptSubmit", payload)
     assert "gstack_plugins.lexical_scorer" in found
     check(found, ROUTE)
+
+
+def test_an_outside_plug_in_that_scores_adds_its_isolation(old_box: Sandbox, tmp_path: Path) -> None:
+    old_box.configure(skill_routing="on", route_shadow_scorers="acme.scorer")
+    site = FakeSite(str(tmp_path / "site"), old_box)
+    for name, group in (("acme.scorer", "trigger_scorers"), ("acme.kind", "contract_kinds")):
+        module = name.replace(".", "_")
+        site(module, {f"gstack.{group}": {name: module}}, {module + ".py": OUTSIDE.format(name=name, group=group)})
+    payload = {"session_id": "a", "cwd": old_box.work, "hook_event_name": "UserPromptSubmit", "prompt": "fix this bug"}
+    assert old_box.run("UserPromptSubmit", payload).code == 0
+    time.sleep(2.1)  # the first import wrote bytecode into the folder
+    found = modules_after(old_box, "UserPromptSubmit", payload)
+    assert "acme_scorer" in found
+    check(found, ROUTE | {"acme_scorer", "gstack.isolation"})
 
 
 def transcript(box: Sandbox, *records: dict[str, object]) -> str:
@@ -219,6 +246,8 @@ def test_a_stop_stays_within_its_budget(old_box: Sandbox) -> None:
     found = modules_after(old_box, "Stop", stop(old_box, path))
     assert "gstack_plugins.report_labels" in found
     check(found, ALWAYS | STOP | VERDICT)
+    asking = stop(old_box, path) | {"last_assistant_message": "Shall I?"}
+    check(modules_after(old_box, "Stop", asking), ALWAYS | STOP | BY_LOAD)
 
 
 def test_the_gate_stays_within_its_budget(old_box: Sandbox) -> None:
@@ -226,14 +255,17 @@ def test_the_gate_stays_within_its_budget(old_box: Sandbox) -> None:
         "session_id": "a", "cwd": old_box.work, "hook_event_name": "PreToolUse", "tool_name": "Skill",
         "tool_input": {"skill": "investigate"}, "tool_use_id": "t",
     }  # fmt: skip
-    check(modules_after(old_box, "PreToolUse", payload), ALWAYS | GATE)
+    # there is no bundle, which is an error
+    check(modules_after(old_box, "PreToolUse", payload), ALWAYS | GATE | {"gstack.errors"})
 
 
 def test_a_switched_off_feature_costs_the_frame_only(old_box: Sandbox) -> None:
     old_box.configure()
     payload = {"session_id": "a", "cwd": old_box.work, "hook_event_name": "UserPromptSubmit", "prompt": "fix this bug"}
-    check(modules_after(old_box, "UserPromptSubmit", payload), ALWAYS)
+    found = modules_after(old_box, "UserPromptSubmit", payload)
+    check(found, ALWAYS)
+    assert "_json" not in found, "a short payload is read without it"
 
 
 def test_this_python_is_the_one_that_is_measured(old_box: Sandbox) -> None:
-    assert Path(launcher_path(old_box.root)).read_text().startswith(f"#!{sys.executable} -IS\n")
+    assert Path(launcher_path(old_box.root)).read_text().startswith(f"#!{sys.executable} -ISXutf8\n")

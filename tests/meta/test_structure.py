@@ -31,11 +31,24 @@ def test_every_hookspec_says_when_what_and_what_failing_does(name: str) -> None:
         assert word in text, f"{name} doesn't say {word}"
 
 
-@pytest.mark.parametrize("name", ["ContractKind", "TriggerScorer", "GateResolver", "HostAdapter"])
+OPTIONAL = ["FindsLoads", "KnowsSessions", "NamesMarkers", "SeesHooksOff", "TriedHost"]
+
+
+@pytest.mark.parametrize("name", ["ContractKind", "TriggerScorer", "GateResolver", "HostAdapter", *OPTIONAL])
 def test_every_member_of_a_protocol_is_documented(name: str) -> None:
     for member, value in vars(getattr(protocols, name)).items():
         if not member.startswith("_"):
             assert inspect.getdoc(value), f"{name}.{member} has no docstring"
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_what_an_adapter_may_offer_is_on_the_page_and_in_the_built_in_one(name: str) -> None:
+    from gstack_hosts.claude_code import ClaudeCode
+
+    assert f"`{name}`" in (ROOT / "docs" / "plugins" / "host-adapters.md").read_text(encoding="utf-8")
+    for member in vars(getattr(protocols, name)):
+        if not member.startswith("_"):
+            assert hasattr(ClaudeCode, member), f"{name}.{member}"
 
 
 def test_the_version_of_the_hooks_is_one_number() -> None:

@@ -8,6 +8,7 @@ import typer
 
 from gstack.cli.common import Group, console, counted, emit, emit_json, root_of, table, warn
 from gstack.errors import UsageError
+from gstack.terminal import visible
 
 app = typer.Typer(
     cls=Group,
@@ -172,17 +173,18 @@ def show(
         return
     book = Rulebook(payload)
     counts = book.count()
-    emit(f"organisation  {payload['org']}")
+    emit(f"organisation  {visible(payload['org'])}")
     emit(f"version       {payload['version']}")
-    emit(f"issued        {payload.get('issued_at') or '-'}")
-    emit(f"namespaces    {', '.join(payload.get('namespaces') or ()) or '-'}")
+    emit(f"issued        {visible(str(payload.get('issued_at') or '-'))}")
+    emit(f"namespaces    {visible(', '.join(payload.get('namespaces') or ())) or '-'}")
     emit(f"entries       {len(payload.get('manifest_index') or {})}")
     emit(f"stale after   {book.stale_after / 3600:g} h, then {book.stale_action}")
     if book.policies:
         shown = table("policy", "action", "matches", "entries")
         for policy in book.policies:
             action = ("allow", "warn", "block")[policy.rule[0]]
-            shown.add_row(policy.label, action, f"{policy.matcher} {policy.value}", str(counts[policy.order]))
+            matched = visible(f"{policy.matcher} {policy.value}")
+            shown.add_row(visible(policy.label), action, matched, str(counts[policy.order]))
         console().print(shown)
     for line in book.problems:
         warn(f"warning: {line}")

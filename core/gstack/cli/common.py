@@ -7,10 +7,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from typer.core import TyperGroup
 
 from gstack.errors import StateError
 from gstack.state import state_root
+from gstack.terminal import tame, tame_json
 
 #: Columns of what isn't a terminal, where ``COLUMNS`` says nothing else.
 _WIDTH = 80
@@ -76,25 +78,23 @@ def err_console() -> Console:
 
 
 def emit(text: str = "") -> None:
-    """One line of plain text on standard output, as it is."""
-    sys.stdout.write(text + "\n")
-
-
-def visible(text: str) -> str:
-    """``text`` with control characters escaped: the name of a folder must not steer the terminal."""
-    if text.isprintable():
-        return text
-    return "".join([char if char.isprintable() else char.encode("unicode_escape").decode() for char in text])
+    """One line of plain text on standard output; what would steer a terminal is escaped."""
+    sys.stdout.write(tame(text) + "\n")
 
 
 def warn(text: str) -> None:
-    """One line on standard error."""
-    sys.stderr.write(text + "\n")
+    """One line on standard error; what would steer a terminal is escaped."""
+    sys.stderr.write(tame(text) + "\n")
 
 
 def emit_json(value: Any) -> None:
     """``value`` as indented JSON on standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(tame_json(json.dumps(value, indent=2, ensure_ascii=False, default=str)) + "\n")
+
+
+def plain(text: str) -> Text:
+    """``text`` for a rich console: no markup in it counts, and what would steer a terminal is escaped."""
+    return Text(tame(text))
 
 
 def counted(number: int, noun: str) -> str:
@@ -102,9 +102,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def table(*columns: str) -> Table:
+class Rows(Table):
+    """A table whose cells are plain texts."""
+
+    def add_row(self, *cells: Any, **more: Any) -> None:
+        """One row; a cell that is a text is shown as :func:`plain` says."""
+        super().add_row(*[plain(cell) if isinstance(cell, str) else cell for cell in cells], **more)
+
+
+def table(*columns: str) -> Rows:
     """A table without rules, whose first column keeps its width and whose last one wraps; fits 80 columns."""
-    made = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
+    made = Rows(box=None, pad_edge=False, show_header=True, header_style="bold")
     for place, column in enumerate(columns):
         made.add_column(column, no_wrap=place == 0, overflow="fold")
     return made

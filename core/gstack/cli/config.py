@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env, table
 from gstack.config import KEYS, SWITCHES, Config, setting, switch
@@ -89,7 +88,7 @@ def list_(as_json: _JSON = False) -> None:
         return
     out = table("key", "value", "from")
     for key, value, source in rows:
-        out.add_row(key, escape(value), source)
+        out.add_row(key, value, source)
     console().print(out)
 
 
@@ -106,7 +105,7 @@ def defaults(as_json: _JSON = False) -> None:
         return
     out = table("key", "default", "what it is for")
     for key, (_, value, _, text) in KEYS.items():
-        out.add_row(key, escape(value), escape(text))
+        out.add_row(key, value, text)
     console().print(out)
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from gstack.cli.common import (
     Group,
@@ -22,9 +21,10 @@ from gstack.cli.common import (
     table,
     warn,
 )  # fmt: skip
-from gstack.errors import CheckFailed, GstackError, StateError, UsageError
+from gstack.errors import CheckFailed, GstackError, UsageError
 from gstack.gate.credentials import Credentials, check_base_url, check_key, check_org, read_credentials
 from gstack.gate.freshness import age_text
+from gstack.terminal import tame
 
 if TYPE_CHECKING:
     from gstack.gate.install import Progress, Pulled
@@ -188,10 +188,10 @@ def status(as_json: JsonFlag = False) -> None:
         out = table("", "")
         out.show_header = False
         for name, text in _status_rows(found, now):
-            out.add_row(name, escape(text))
+            out.add_row(name, text)
         console().print(out)
-    if found.broken:
-        raise StateError(found.broken)
+    if found.broken is not None:
+        raise found.broken
 
 
 def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
@@ -209,7 +209,8 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
         if payload.get("gate_lock") is True:
             yield "", "the organisation locks the gate on"
     else:
-        yield "bundle", "none" + (" (gstack sync fetches it)" if found.connected else "")
+        there = "none" if found.broken is None else "there is one, but it can't be used"
+        yield "bundle", there + (" (gstack sync fetches it)" if found.connected else "")
     if found.trust is not None:
         yield "trusted key", f"{found.trust.key.id} ({found.trust.how})"
     last = found.refresh
@@ -224,7 +225,8 @@ def _status_rows(found: "Status", now: float) -> Iterator[tuple[str, str]]:
     for text, _until in found.exceptions:
         yield "ends soon", text
     for problem in found.problems:
-        yield "problem", problem
+        if found.broken is None or problem != found.broken.message:  # the command ends with that line
+            yield "problem", problem
 
 
 def _ago(age: float) -> str:
@@ -295,7 +297,11 @@ def _progress() -> Iterator["Progress"]:
 
     began = time.monotonic()
     bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=err_console(), transient=True
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=err_console(),
+        transient=True,
     )
     started = False
     task = bar.add_task("")
@@ -305,7 +311,7 @@ def _progress() -> Iterator["Progress"]:
         if not started and time.monotonic() - began > 1.0 and bar.console.is_terminal:
             started = True
             bar.start()
-        bar.update(task, completed=done, total=of, description=escape(name))
+        bar.update(task, completed=done, total=of, description=tame(name))
 
     try:
         yield show
@@ -331,7 +337,7 @@ def _print_pulled(done: "Pulled", as_json: bool) -> None:
         out = table("skill", "", "")
         out.show_header = False
         for one in done.outcomes:
-            out.add_row(escape(one.name), one.action, escape(one.why or f"/{one.bare}"))
+            out.add_row(one.name, one.action, one.why or f"/{one.bare}")
         console().print(out)
         emit(f"{counted(len(done.outcomes), 'skill')}, in {done.folder}" if done.outcomes else "nothing to install")
     if done.refused:
@@ -400,7 +406,7 @@ def show_(as_json: JsonFlag = False) -> None:
     out = table("decided", "decision", "skill", "why")
     for event in events:
         texts = [str(event.get(key) or "") for key in ("decided_at", "decision", "skill_name", "reason")]
-        out.add_row(*map(escape, texts))
+        out.add_row(*texts)
     if events:
         console().print(out)
     emit(_waiting(len(events)))

@@ -4,12 +4,12 @@ import time
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from gstack.api import CANNOT_TELL
-from gstack.cli.common import Group, console, counted, emit, emit_json, here, root_of, run_env, table, visible
+from gstack.cli.common import Group, console, counted, emit, emit_json, here, root_of, run_env, table
 from gstack.contracts.check import ItemResult
 from gstack.errors import ContractState, ContractUsage, NoContract, StateError
+from gstack.terminal import visible
 from gstack.values.tools import skill_name
 
 app = typer.Typer(
@@ -140,7 +140,7 @@ def _print_report(found: Any, session: str | None) -> None:
     if items:
         out = table("skill", "item", "misses", "runs")
         for skill, item, misses, total in items:
-            out.add_row(escape(skill), escape(item), str(misses), str(total))
+            out.add_row(skill, item, str(misses), str(total))
         emit()
         console().print(out)
     if found.missed:
@@ -148,7 +148,7 @@ def _print_report(found: Any, session: str | None) -> None:
         for row in found.missed:
             result = row.result + (" (observed)" if row.observed else "") + (f"; {row.note}" if row.note else "")
             cells = (row.skill, result, ", ".join(row.missed_items), row.session)
-            out.add_row(moment(row.updated_at), *[escape(cell) for cell in cells])
+            out.add_row(moment(row.updated_at), *cells)
         emit()
         console().print(out)
 

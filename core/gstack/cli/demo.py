@@ -4,9 +4,8 @@ from itertools import chain
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from gstack.cli.common import console, emit_json, err_console
+from gstack.cli.common import console, emit_json, err_console, plain
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +24,9 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON with s
         emit_json([step.as_dict() for step in run_demo()])
         return
     out = console()
-    out.print(f"Each step starts the real hook process, in a temporary home ({python_line()}).\n", soft_wrap=True)
+    out.print(
+        plain(f"Each step starts the real hook process, in a temporary home ({python_line()}).\n"), soft_wrap=True
+    )
     feature = ""
     steps = run_demo()
     with err_console().status("preparing a temporary home"):
@@ -34,8 +35,12 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON with s
         if step.feature != feature:
             feature = step.feature
             out.print(f"[bold]{_TITLES[feature]}[/]\n")
-        out.print(f"  [cyan]{escape(step.action)}[/]  [dim]({escape(step.why)}; {step.seconds * 1000:.0f} ms)[/]")
-        out.print(f"    -> {escape(step.outcome)}\n")
+        ran = plain(f"  {step.action}  ")
+        ran.stylize("cyan")
+        took = plain(f"({step.why}; {step.seconds * 1000:.0f} ms)")
+        took.stylize("dim")
+        out.print(ran + took)
+        out.print(plain(f"    -> {step.outcome}\n"))
     out.print("Switch it on for real: gstack setup --skill-routing")
     out.print("Try it first:          gstack setup --skill-routing=observe")
 

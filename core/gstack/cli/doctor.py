@@ -8,9 +8,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from gstack.api import Finding
-from gstack.cli.common import console, emit, emit_json, here, root_of, run_env, visible
+from gstack.cli.common import console, emit, emit_json, here, root_of, run_env
 from gstack.doctor import Checkup, diagnose
 from gstack.setup import find_host
+from gstack.terminal import visible
 
 _MARKS = {"ok": "[green]ok[/]", "info": "[dim]info[/]", "warn": "[yellow]warn[/]", "fail": "[red]fail[/]"}
 

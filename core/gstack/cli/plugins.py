@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from gstack.cli.common import Group, console, emit, emit_json, root_of, run_env, table
 from gstack.entrypoints import current_paths, find
 from gstack.errors import CheckFailed, StateError
-from gstack.isolation import change_trouble
+from gstack.failures import change_trouble
 from gstack.plan import read_trouble
 from gstack.plugins import Status, survey
 from gstack.snapshot import plan_path
@@ -45,10 +44,10 @@ def list_(as_json: _JSON = False) -> None:
     for status in statuses:
         found = status.found
         out.add_row(
-            escape(found.id),
+            found.id,
             found.group.removeprefix("gstack.").removesuffix("s").replace("_", " "),
-            escape(f"{found.dist} {found.version}"),
-            escape(_state(status)),
+            f"{found.dist} {found.version}",
+            _state(status),
         )
     console().print(out)
 

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from gstack.cli.common import console, emit, emit_json, err_console, run_env, table, warn
+from gstack.cli.common import console, emit, emit_json, err_console, plain, run_env, table, warn
 from gstack.errors import UsageError
 
 if TYPE_CHECKING:  # the replay brings cryptography, and this module is imported for every command
@@ -142,15 +141,15 @@ def _show_prompts(report: "Report", prompts: bool) -> None:
     if rows:
         out = table("skill", "routed", "loaded it", "another", "none")
         for skill, total, followed, other, none in rows:
-            out.add_row(escape(f"/{skill}"), *(f"{count:,}" for count in (total, followed, other, none)))
+            out.add_row(f"/{skill}", *(f"{count:,}" for count in (total, followed, other, none)))
         console().print(out)
         done = [f"{report.did_total(did):,} {word}" for did, (word, _) in DID.items()]
         emit(f"what the model did by itself: {', '.join(done)}")
     reasons = [f"{word} {count:,}" for word, count in report.reasons.most_common() if word != "routed"]
     if reasons:
-        console().print(escape(f"not routed: {', '.join(reasons)}"))
+        console().print(plain(f"not routed: {', '.join(reasons)}"))
     for row in report.routes.rows[:_LINES] if prompts else ():
-        console().print(escape(f'  /{row.skill} {row.score:.2f}: "{row.text}"'))
+        console().print(plain(f'  /{row.skill} {row.score:.2f}: "{row.text}"'))
 
 
 def _show_runs(report: "Report") -> None:
@@ -162,13 +161,13 @@ def _show_runs(report: "Report") -> None:
         return
     out = table("skill", "runs", "held", "outcomes")
     for skill, total, held, outcomes in rows:
-        out.add_row(escape(skill), f"{total:,}", f"{held:,}", outcomes_text(outcomes))
+        out.add_row(skill, f"{total:,}", f"{held:,}", outcomes_text(outcomes))
     console().print(out)
     items = report.by_item()
     if items:
         out = table("skill", "missing item", "runs held for it")
         for skill, item, count in items[:_LINES]:
-            out.add_row(escape(skill), escape(item), f"{count:,}")
+            out.add_row(skill, item, f"{count:,}")
         emit()
         console().print(out)
 
@@ -184,7 +183,7 @@ def _show_uses(report: "Report") -> None:
     if rows:
         out = table("policy", "answer", "kind", "name", "uses")
         for policy, action, kind, name, count in rows[:_LINES]:
-            out.add_row(escape(policy), action, kind, escape(name), f"{count:,}")
+            out.add_row(policy, action, kind, name, f"{count:,}")
         console().print(out)
     if facts["other"] is None:
         return
@@ -194,5 +193,5 @@ def _show_uses(report: "Report") -> None:
     if changes:
         out = table("name", "kind", "now", "then", "policy", "uses")
         for name, kind, before, after, policy, count, _ in changes[:_LINES]:
-            out.add_row(escape(name), kind, before, after, escape(policy), f"{count:,}")
+            out.add_row(name, kind, before, after, policy, f"{count:,}")
         console().print(out)

@@ -4,11 +4,10 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from gstack.cli import route_history
-from gstack.cli.common import console, emit, emit_json, here, run_env, table, warn
+from gstack.cli.common import console, emit, emit_json, here, plain, run_env, table, warn
 from gstack.config import KEYS, SWITCHES, names, setting
 from gstack.errors import GstackError, RouteUsage
 from gstack.hook import HookContext
@@ -206,7 +205,7 @@ def _print_evaluation(result: evaluation.Evaluation) -> None:
     shown = table("skill", "right", "wrong", "missed", "precision", "recall", "false routes")
     for name, one in rows:
         counts = [str(one.right), str(one.wrong), str(one.missed)]
-        shown.add_row(escape(name), *counts, _rate(one.precision), _rate(one.recall), _rate(one.false_route_rate))
+        shown.add_row(name, *counts, _rate(one.precision), _rate(one.recall), _rate(one.false_route_rate))
     out.print(f"{result.cases} prompts at threshold {result.threshold:.2f}\n")
     out.print(shown)
     out.print()
@@ -220,4 +219,4 @@ def _print_evaluation(result: evaluation.Evaluation) -> None:
         out.print("\ngone wrong:")
         for case, route, reason in result.wrong:
             why = f" ({reason})" if reason else ""
-            out.print(f"  {escape(case.id)}: expected {case.expected or 'none'}, got {route or 'none'}{why}")
+            out.print(plain(f"  {case.id}: expected {case.expected or 'none'}, got {route or 'none'}{why}"))

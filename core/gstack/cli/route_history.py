@@ -5,9 +5,8 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from gstack.cli.common import console, emit, emit_json, run_env, table
+from gstack.cli.common import console, emit, emit_json, plain, run_env, table
 from gstack.cli.replay import bar, cutoff
 from gstack.errors import RouteUsage
 
@@ -162,7 +161,7 @@ def _show_suggestions(found: "Suggestions", *, show: bool) -> None:
 def _phrase(one: "Suggestion", show: bool) -> str:
     from gstack.routing.explain import printable
 
-    return escape(printable(f'"{one.phrase}"')) if show or one.source == "description" else "(from prompts)"
+    return printable(f'"{one.phrase}"') if show or one.source == "description" else "(from prompts)"
 
 
 def _figures(found: "Figures") -> str:
@@ -229,16 +228,16 @@ def _show_report(found: "Followed", since: str) -> None:
         if rows:
             out = table(title, "total", "followed", "another", "none", "can't tell")
             for skill, total, fates in rows:
-                out.add_row(escape(f"/{skill}"), f"{total:,}", *(f"{fates[fate]:,}" for fate in FATES))
+                out.add_row(f"/{skill}", f"{total:,}", *(f"{fates[fate]:,}" for fate in FATES))
             emit()
             console().print(out)
     if found.shadows:
         out = table("shadow scorer", "prompts", "routes", "same", "only it", "then loaded", "errors")
         for name, one in sorted(found.shadows.items()):
             counts_ = (one.prompts, one.routes, one.same, one.only, one.loaded, one.errors)
-            out.add_row(escape(name), *(f"{count:,}" for count in counts_))
+            out.add_row(name, *(f"{count:,}" for count in counts_))
         emit()
         console().print(out)
     reasons = ", ".join(f"{word} {count:,}" for word, count in found.reasons.most_common())
     if reasons:
-        console().print(escape(f"\nnot hinted: {reasons}"))
+        console().print(plain(f"\nnot hinted: {reasons}"))

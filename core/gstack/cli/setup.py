@@ -79,7 +79,14 @@ def _muted(outcome: Outcome, host: Any, env: dict[str, str], project: str | None
     ask = getattr(host, "hooks_off", None)
     if ask is None or all(found.value == "off" for found in outcome.switches.values()):
         return []
-    return [f"{finding.detail} ({finding.fix})" for finding in ask(env, project)]
+    from gstack.failures import PluginFailed
+    from gstack.isolation import isolated
+
+    try:
+        findings = isolated(host.id, lambda: list(ask(env, project)), limit=10.0)
+    except PluginFailed as failed:
+        return [f"{host.id}: it can't be told whether its hooks run: {failed.what}"]
+    return [f"{finding.detail} ({finding.fix})" for finding in findings]
 
 
 def _asked(name: str, value: str | None, negated: bool) -> str | None:

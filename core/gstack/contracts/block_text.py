@@ -7,7 +7,7 @@ import sys
 
 from gstack.contracts.runs import BLOCK_WORD
 from gstack.lowlevel import POSIX, is_file, join, parent
-from gstack.plan import PluginFailed
+from gstack.plan import plugin_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def fix_of(item: "Item", kinds: "Mapping[str, ContractKind]", call: "Call") -> s
         kind = kinds[item.kind]
         try:
             said = call(kind, kind.fix, item)
-        except PluginFailed:
+        except plugin_failed():
             said = ""
     text = " ".join(said.split()) if isinstance(said, str) else ""
     return text.rstrip(".") or "produce what the skill asks for"

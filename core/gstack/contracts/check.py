@@ -5,7 +5,7 @@ Hot: the stop hook judges with it, so builtins only.
 
 from gstack.api import CANNOT_TELL, MET, MISSING, Value
 from gstack.contracts.runs import early_exit
-from gstack.plan import PluginFailed
+from gstack.plan import plugin_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _judge(item: "Item", run: "Run", kind: "ContractKind", call: "Call") -> Item
     try:
         verdict = call(kind, kind.check, item, run)
         status, why = verdict.status, " ".join(str(verdict.why).split())
-    except PluginFailed as failed:
+    except plugin_failed() as failed:
         return ItemResult(item.id, item.kind, CANNOT_TELL, failed.what)
     except AttributeError:
         return ItemResult(item.id, item.kind, CANNOT_TELL, "the kind gave no verdict")
@@ -111,3 +111,15 @@ def _waive(result: ItemResult, waived: "Mapping[str, str]") -> ItemResult:
     if result.status == MET or result.id not in waived:
         return result
     return ItemResult(result.id, result.kind, WAIVED, waived[result.id])
+
+
+class Judged(Value):
+    """A run with the contract that it was judged by and what came of it."""
+
+    __slots__ = ("contract", "kinds", "outcome", "run")
+
+    def __init__(self, run: "Run", contract: "Contract", kinds: "dict[str, Any]", outcome: Outcome) -> None:
+        self.run = run
+        self.contract = contract
+        self.kinds = kinds
+        self.outcome = outcome

@@ -4,8 +4,8 @@ Hot: the stop hook decides with it, so builtins only. The record is written befo
 the stop is allowed.
 """
 
-from gstack.api import ALLOW, Answer, Value
-from gstack.contracts.check import WAIVED, evaluate
+from gstack.api import ALLOW, Answer
+from gstack.contracts.early import note, remember_load, why_not_judged
 from gstack.contracts.hook import read_events
 from gstack.contracts.records import DONE, change_run, find_run, read_record, records_dir
 from gstack.contracts.runs import (
@@ -13,16 +13,12 @@ from gstack.contracts.runs import (
     asks,
     interrupted,
     last_run,
-    needs_context,
     our_block,
     pending_agents,
     settled,
     with_final_text,
 )
-from gstack.contracts.session_kind import ALWAYS_FINAL, session_kind
-from gstack.contracts.status import ends_on_question, last_status
-from gstack.errors import NoContract
-from gstack.logs import log
+from gstack.contracts.session_kind import final_turn
 from gstack.sessions import read_session, safe_id, update_session
 from gstack.transcript import LIMIT
 
@@ -32,8 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gstack.api import Event, Run
-    from gstack.contracts.check import Outcome
-    from gstack.contracts.hook import Patience
+    from gstack.contracts.check import Judged, Outcome
     from gstack.contracts.records import RunRecord
     from gstack.contracts.schema import Contract
     from gstack.hook import HookContext
@@ -46,8 +41,8 @@ SAME_STOP = 10.0
 TOO_LATE = 0.15
 
 
-def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Patience") -> Answer:
-    """Judge the run that ``events`` begin with.
+def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[], bool]") -> Answer:
+    """Judge the run that ``events`` begin with; ``patience`` waits for the transcript to change (False: time is up).
 
     Raises what the host adapter raises when the transcript is read again, and RecordError for a record that can't be
     used: the caller fails open.
@@ -59,34 +54,28 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Patience") 
     run = stop.run_of(events) or stop.earlier_run()
     if run is None:
         return ALLOW
-    stop.remember_load(run)
+    remember_load(ctx, session, run.skill, stop.memory.loaded)
     while True:
         early = stop.without_verdict(run)
         if early is not None:
             return early
+        from gstack.contracts.check import Judged, evaluate
+
         try:
             contract, kinds = stop.contract_of(run)
-        except NoContract as error:
+        except Exception as error:
+            from gstack.errors import NoContract
+
+            if not isinstance(error, NoContract):
+                raise
             return _trouble(ctx, stop.contract_path(run), error.message)
         outcome = evaluate(contract, run, kinds, ctx.call, aliases=stop.names.aliases([run.skill]))
         if outcome.met or outcome.unclear or (ctx.event.last_assistant_text is not None and settled(run)):
             break
-        if not patience.changed():
+        if not patience():
             break
         run = stop.run_of(read_events(ctx, stop.index)) or run
-    return stop.act(_Judged(run, contract, kinds, outcome))
-
-
-class _Judged(Value):
-    """A run with the contract that it was judged by and what came of it."""
-
-    __slots__ = ("contract", "kinds", "outcome", "run")
-
-    def __init__(self, run: "Run", contract: "Contract", kinds: "dict[str, Any]", outcome: "Outcome") -> None:
-        self.run = run
-        self.contract = contract
-        self.kinds = kinds
-        self.outcome = outcome
+    return stop.act(Judged(run, contract, kinds, outcome))
 
 
 class _Stop:
@@ -97,12 +86,16 @@ class _Stop:
         self.event = ctx.event
         self.session = session
         self.index = ctx.skills()
-        self.names = Names(self.index.names, self.index.labels)
         self.memory = read_session(ctx.root, session)
         self.observe = ctx.switch.value == "observe"
         self.record = read_record(ctx.root, session)
 
     # ------------------------------------------------------------------------------------- what is judged
+
+    @property
+    def names(self) -> Names:
+        """Which skill a load means."""
+        return Names(self.index.names, self.index.labels)
 
     def run_of(self, events: "Sequence[Event]") -> "Run | None":
         """The run to judge, with the payload's final text and folder."""
@@ -115,17 +108,17 @@ class _Stop:
         events = self.ctx.host.read_transcript(self.event.transcript_path or "", max_bytes=LIMIT)
         return self.run_of(events)
 
-    def remember_load(self, run: "Run") -> None:
-        """Tell the session's record which skill was loaded, after the answer."""
-        if run.skill not in self.memory.loaded:
-            self.ctx.later(lambda: update_session(self.ctx.root, self.session, loaded=[run.skill]))
-
     def contract_path(self, run: "Run") -> str:
         """The file that declares the run's contract."""
-        from gstack.contracts.schema import declared_in
+        from gstack.contracts.schema import PROJECT_OVERLAY, declared_in
 
-        path = self.index.names.get(run.skill, run.skill)
-        return declared_in(path, self.index.sources.get(run.skill, {}), self.ctx.root)
+        path, sources = self.index.names.get(run.skill, run.skill), self.index.sources.get(run.skill, {})
+        overlay = None
+        if sources.get("contract") == PROJECT_OVERLAY:
+            from gstack.trust import trusted_overlay
+
+            overlay, _ = trusted_overlay(self.ctx.root, self.event.cwd)
+        return declared_in(path, sources, self.ctx.root, overlay)
 
     def contract_of(self, run: "Run") -> "tuple[Contract, dict[str, Any]]":
         """The run's contract, and the kinds that it names. Raises NoContract for an invalid one."""
@@ -141,33 +134,18 @@ class _Stop:
 
     def without_verdict(self, run: "Run") -> "Answer | None":
         """The answer where nothing is to be judged now (C4: final turn, steps 1 and 2); None: judge."""
-        if not self.is_final(run):
+        final = final_turn(self.ctx, run.final_text)
+        early = why_not_judged(final, self.record, run.load_id)
+        if early:
+            return self.allow(run, "allow " + early)
+        if final is None and asks(run):
             return self.allow(run, "allow reason=not-final")
-        known = self.known(run)
-        if known is not None and known["outcome"] in DONE:
-            return self.allow(run, f"allow reason=recorded outcome={known['outcome']}")
         if interrupted(run):
             return self.allow(run, "allow reason=interrupted")
-        agents = self.running_agents(run, known)
+        agents = self.running_agents(run, self.known(run))
         if agents:
             return self.defer(run, agents)
         return None
-
-    def is_final(self, run: "Run") -> bool:
-        """Whether this turn is a final one."""
-        status = last_status(run.final_text)
-        if status and status != "NEEDS_CONTEXT":
-            return True
-        if session_kind(self.ctx.env, self.host_says()) in ALWAYS_FINAL:
-            return True
-        return not (status or ends_on_question(run.final_text) or needs_context(run.final_text) or asks(run))
-
-    def host_says(self) -> "str | None":
-        """What the host says about who sits there: its variables, else its payload."""
-        said: str | None = self.ctx.host.session_kind(self.ctx.env)
-        if said is None and self.event.interactive is not None:
-            return "interactive" if self.event.interactive else "headless"
-        return said
 
     def known(self, run: "Run") -> "RunRecord | None":
         """The run as recorded; what was only observed doesn't bind a switch that is on now."""
@@ -200,7 +178,7 @@ class _Stop:
 
     # ------------------------------------------------------------------------------------------- a verdict
 
-    def act(self, judged: _Judged) -> Answer:
+    def act(self, judged: "Judged") -> Answer:
         """Record the verdict, and hold the stop when it is negative for the first time (C4: steps 3 and 4)."""
         run, outcome = judged.run, judged.outcome
         if outcome.unclear:
@@ -224,6 +202,8 @@ class _Stop:
     @staticmethod
     def outcome_of(outcome: "Outcome", blocked: bool) -> str:
         """The word for a run that is met; a waiver shows, since it counts as a miss."""
+        from gstack.contracts.check import WAIVED
+
         if outcome.ids(WAIVED):
             return "met_waived"
         return "met_after_block" if blocked else "met"
@@ -237,7 +217,7 @@ class _Stop:
             return False  # the session has gone on since
         return abs(self.ctx.now - blocked_at) < SAME_STOP
 
-    def settle(self, judged: _Judged, word: str) -> Answer:
+    def settle(self, judged: "Judged", word: str) -> Answer:
         """Record an outcome that holds nothing."""
         feedback = our_block(judged.run)
 
@@ -252,12 +232,12 @@ class _Stop:
         self.write(judged.run, change)
         return self.allow(judged.run, word + _missing(judged.outcome))
 
-    def observed(self, judged: _Judged) -> Answer:
+    def observed(self, judged: "Judged") -> Answer:
         """Observe: say in the log what would have been held; the run stopped unmet."""
         self.settle(judged, "miss")
         return Answer(block_stop=self.text(judged))
 
-    def hold(self, judged: _Judged) -> Answer:
+    def hold(self, judged: "Judged") -> Answer:
         """Hold the stop, once whatever races: the record is written first, under the lock."""
         run = judged.run
         text = self.text(judged)
@@ -284,7 +264,7 @@ class _Stop:
 
     # ------------------------------------------------------------------------------------ writing it down
 
-    def text(self, judged: _Judged) -> str:
+    def text(self, judged: "Judged") -> str:
         """The line that holds the stop."""
         from gstack.contracts.block_text import block_text, waive_command
 
@@ -292,7 +272,7 @@ class _Stop:
         missing = judged.outcome.missing
         return block_text(judged.run.skill, judged.contract, missing, judged.kinds, self.ctx.call, command)
 
-    def entry(self, run: "Run", old: "RunRecord | None", word: str, judged: "_Judged | None" = None) -> "RunRecord":
+    def entry(self, run: "Run", old: "RunRecord | None", word: str, judged: "Judged | None" = None) -> "RunRecord":
         """The run as it is to be recorded, keeping what is known of it."""
         new = dict(old or {})
         new.update({"skill": run.skill, "load_id": run.load_id, "outcome": word, "updated_at": int(self.ctx.now)})
@@ -330,10 +310,7 @@ class _Stop:
 
     def note(self, run: "Run", text: str) -> None:
         """One line in the log."""
-        mark = "observe " if self.observe else ""
-        word, _, rest = text.partition(" ")
-        line = f"{mark}{word} skill={run.skill} load={run.load_id} {rest}".rstrip()
-        log(self.ctx.root, "skill-contract", self.session, line)
+        note(self.ctx, self.session, run.skill, run.load_id, text)
 
 
 def _missing(outcome: "Outcome") -> str:

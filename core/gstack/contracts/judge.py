@@ -15,11 +15,13 @@ from gstack.contracts.check import Outcome, evaluate
 from gstack.contracts.runs import Names, last_run, with_final_text
 from gstack.contracts.schema import Contract, declared_in, item_ids, parse_contract, reading_note
 from gstack.errors import ContractState, NoContract, NotLoaded, UnknownShape
+from gstack.failures import PluginFailed
 from gstack.inventory import load_skills
 from gstack.isolation import isolated
-from gstack.plan import OWN_DISTRIBUTION, PluginFailed, load_object
+from gstack.plan import OWN_DISTRIBUTION, load_object
 from gstack.plugins import Status, known_owner, survey
 from gstack.protocols import ContractKind, HostAdapter
+from gstack.session_facts import facts_of
 from gstack.skills import SkillSkipped, read_skill
 from gstack.transcript import LIMIT
 from gstack.trust import trusted_overlay
@@ -94,8 +96,11 @@ def _objects(statuses: Sequence[Status]) -> list[Any]:
     return found
 
 
-def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[list[Event]], bool]) -> list[Event]:
-    """The events of a transcript, read by the first adapter that understands it and whose reading ``prefer`` likes.
+def read_transcript(
+    path: str, hosts: Sequence[HostAdapter], prefer: Callable[[list[Event]], bool]
+) -> tuple[list[Event], HostAdapter]:
+    """The events of a transcript, read by the first adapter that understands it and whose reading ``prefer`` likes, and
+    that adapter.
 
     Raises ContractState for a file that can't be read or is too large, UnknownShape when no adapter understands it.
     """
@@ -105,7 +110,7 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
         raise ContractState(f"{path}: the transcript can't be read ({error.strerror})") from None
     if size > LIMIT:
         raise ContractState(f"{path}: the transcript is over {LIMIT >> 20} MiB ({size} bytes)")
-    readings: list[list[Event]] = []
+    readings: list[tuple[list[Event], HostAdapter]] = []
     shapes: list[str] = []
     for host in hosts:
         try:
@@ -116,9 +121,9 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
                 raise cause from None
             shapes.append(f"{host.id}: {getattr(cause, 'message', failed.what)}")
             continue
+        readings.append((list(events), host))
         if prefer(events):
-            return list(events)
-        readings.append(events)
+            return readings[-1]
     if readings:
         return readings[0]
     raise UnknownShape(f"{path}: no installed host adapter understands this transcript ({'; '.join(shapes) or 'none'})")
@@ -126,6 +131,19 @@ def read_transcript(path: str, hosts: Sequence[HostAdapter], prefer: Callable[[l
 
 def _read(host: HostAdapter, path: str) -> list[Event]:
     return host.read_transcript(path, max_bytes=LIMIT)
+
+
+def session_folder(path: str, host: HostAdapter) -> str | None:
+    """The folder that the session of a transcript was started in, for kinds that are about files.
+
+    None where the transcript, or the host's adapter, doesn't say, and where there is no such folder here (any more):
+    what is missing from it then says nothing about the run.
+    """
+    try:
+        folder = isolated(host.id, facts_of, host, path, limit=60.0).cwd
+    except PluginFailed:
+        return None
+    return folder if folder and os.path.isdir(folder) else None
 
 
 class Checked:
@@ -148,16 +166,22 @@ class Checked:
 class Declared:
     """A skill's contract, the names that its loads may carry, and the item ids of the other skills' contracts.
 
-    Raises NoContract when the skill has none, or an invalid one.
+    ``overlay`` is the trusted project's. Raises NoContract when the skill has none, or an invalid one.
     """
 
     def __init__(
-        self, skill: Skill, names: Names, bench: Bench, others: Mapping[str, Collection[str]] | None = None
+        self,
+        skill: Skill,
+        names: Names,
+        bench: Bench,
+        others: Mapping[str, Collection[str]] | None = None,
+        *,
+        overlay: str | None = None,
     ) -> None:
         self.skill = skill.name
         self.names = names
         self.others = others
-        self.source = declared_in(skill.path, skill.sources, bench.root)
+        self.source = declared_in(skill.path, skill.sources, bench.root, overlay)
         if skill.contract is None:
             raise NoContract(f"{skill.path}: {skill.name} declares no contract")
         note = reading_note(skill.sources)
@@ -167,9 +191,10 @@ class Declared:
 
 
 class SkillBook:
-    """The installed skills' contracts, each compiled when it is asked for."""
+    """The installed skills' contracts, each compiled when it is asked for; ``overlay`` is the trusted project's."""
 
-    def __init__(self, skills: Collection[Skill], bench: Bench) -> None:
+    def __init__(self, skills: Collection[Skill], bench: Bench, *, overlay: str | None = None) -> None:
+        self._overlay = overlay
         self._skills: dict[str, Skill] = {}
         for skill in skills:
             self._skills.setdefault(skill.name, skill)
@@ -190,7 +215,7 @@ class SkillBook:
                 for other in self._skills.values()
                 if other.name != name and other.contract is not None
             }
-            self._declared[name] = Declared(self._skills[name], self.names, self._bench, others)
+            self._declared[name] = Declared(self._skills[name], self.names, self._bench, others, overlay=self._overlay)
         return self._declared[name]
 
     def item_ids(self) -> list[str]:
@@ -209,7 +234,7 @@ def installed_skills(bench: Bench, cwd: str) -> SkillBook:
             bench.problems.append(f"{host.id}: its skills can't be read: {failed.what}")
             continue
         skills.extend(found)
-    return SkillBook(skills, bench)
+    return SkillBook(skills, bench, overlay=overlay)
 
 
 def _skills_of(host: HostAdapter, bench: Bench, cwd: str, overlay: str | None) -> list[Skill]:
@@ -228,7 +253,8 @@ def declared_in_file(said: str, path: str, bench: Bench) -> Declared:
 def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | None = None) -> Checked:
     """Judge the last run of a skill in a transcript: a function of the file and the contract alone.
 
-    Only kinds that are about files look elsewhere: in ``cwd`` (None: they can't tell).
+    Only kinds that are about files look elsewhere: in the session's folder; in ``cwd`` where the transcript names none
+    that is here (None: they can't tell).
 
     Raises ContractState, UnknownShape, NotLoaded (contracts C8).
     """
@@ -236,11 +262,11 @@ def check_transcript(path: str, declared: Declared, bench: Bench, *, cwd: str | 
     def run_in(events: Sequence[Event]) -> Run | None:
         return last_run(events, [declared.skill], declared.names)
 
-    events = read_transcript(path, bench.hosts, lambda events: run_in(events) is not None)
+    events, host = read_transcript(path, bench.hosts, lambda events: run_in(events) is not None)
     run = run_in(events)
     if run is None:
         raise NotLoaded(f"{path}: the transcript never loads {declared.skill}")
-    run = with_final_text(run, None, cwd=cwd)
+    run = with_final_text(run, None, cwd=session_folder(path, host) or cwd)
     return Checked(declared.skill, declared.contract, declared.source, run, judge_run(run, declared, bench))
 
 

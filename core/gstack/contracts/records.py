@@ -5,7 +5,6 @@ outcomes, and none is ever lost.
 """
 
 from gstack.api import CANNOT_TELL, MET, MISSING
-from gstack.errors import ContractState
 from gstack.lowlevel import dump_json, join, load_json, read_file, sys_os
 from gstack.state import Lock, write_atomic
 
@@ -13,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from gstack.errors import RecordError
 
     #: One run as the file has it: skill, load_id, contract{version, digest}, items{id: state}, outcome, updated_at, and
     #: where they apply blocked_at, seen_agents{agent: first seen} and observe. Times are seconds since the epoch.
@@ -33,14 +34,6 @@ DONE = ("met", "met_waived", "met_after_block")
 _ITEM_STATES = (MET, MISSING, "waived", CANNOT_TELL)
 
 
-class RecordError(ContractState):
-    """A session record can't be used; ``path`` is the file."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-
-
 def records_dir(root: str) -> str:
     """The folder of the session records."""
     return join(root, "skill-contracts")
@@ -56,7 +49,7 @@ def read_record(root: str, session: str) -> "SessionRecord | None":
     path = record_path(root, session)
     found = read_record_file(path)
     if found is not None and found["session"] != session:
-        raise RecordError(path, "it belongs to another session; move it away")
+        raise _unusable(path, "it belongs to another session; move it away")
     return found
 
 
@@ -71,16 +64,16 @@ def read_record_file(path: str) -> "SessionRecord | None":
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise RecordError(path, f"it can't be read ({cause(error)})") from None
+        raise _unusable(path, f"it can't be read ({cause(error)})") from None
     if len(data) > LIMIT:
-        raise RecordError(path, f"it is larger than {LIMIT >> 20} MiB; delete it")
+        raise _unusable(path, f"it is larger than {LIMIT >> 20} MiB; delete it")
     try:
         record = load_json(data)
     except ValueError:
-        raise RecordError(path, "the record is corrupt (no JSON); delete it") from None
+        raise _unusable(path, "the record is corrupt (no JSON); delete it") from None
     problem = _problem(record)
     if problem:
-        raise RecordError(path, problem)
+        raise _unusable(path, problem)
     return record  # type: ignore[no-any-return]
 
 
@@ -123,6 +116,14 @@ def find_run(record: "SessionRecord | None", load_id: str) -> "RunRecord | None"
     return None
 
 
+def may_be_settled(root: str, session: str) -> bool:
+    """Whether the session's record may hold a run whose outcome stays: a look at its bytes, which decides nothing."""
+    try:
+        return b'"outcome": "met' in read_file(record_path(root, session), LIMIT)
+    except OSError:
+        return False
+
+
 def change_run(
     root: str,
     session: str,
@@ -142,7 +143,7 @@ def change_run(
     try:
         with Lock(join(records_dir(root), ".lock"), timeout=1.0) as lock:
             if not lock.held:
-                raise RecordError(path, "another process holds its lock")
+                raise _unusable(path, "another process holds its lock")
             record = read_record(root, session) or {"version": VERSION, "session": session, "host": host, "runs": []}
             old = find_run(record, load_id)
             new = change(dict(old) if old is not None else None)
@@ -158,7 +159,7 @@ def change_run(
             if then is not None:
                 then()
     except OSError as error:
-        raise RecordError(path, f"it can't be written ({cause(error)}); make {root} writable") from None
+        raise _unusable(path, f"it can't be written ({cause(error)}); make {root} writable") from None
 
 
 def record_files(root: str) -> "list[tuple[str, str]]":
@@ -169,7 +170,7 @@ def record_files(root: str) -> "list[tuple[str, str]]":
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise RecordError(folder, f"it can't be listed ({cause(error)})") from None
+        raise _unusable(folder, f"it can't be listed ({cause(error)})") from None
     return [(join(folder, name), name[: -len(".json")]) for name in found]
 
 
@@ -179,6 +180,8 @@ def stuck_runs(root: str, now: float) -> "list[tuple[str, str, float]]":
     Records that can't be used are passed over (``gstack contract report`` names them). Raises RecordError as
     :func:`record_files` does.
     """
+    from gstack.errors import ContractState
+
     found = []
     for path, session in record_files(root):
         try:
@@ -190,6 +193,12 @@ def stuck_runs(root: str, now: float) -> "list[tuple[str, str, float]]":
             if run["outcome"] == "deferred" and since > STUCK_AFTER:
                 found.append((session, run["skill"], since / 3600))
     return found
+
+
+def _unusable(path: str, problem: str) -> "RecordError":
+    from gstack.errors import RecordError
+
+    return RecordError(path, problem)
 
 
 def cause(error: Exception) -> str:

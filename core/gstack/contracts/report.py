@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gstack.contracts.check import WAIVED
-from gstack.contracts.judge import Bench, Declared, SkillBook, judge_run, read_transcript
+from gstack.contracts.judge import Bench, Declared, SkillBook, judge_run, read_transcript, session_folder
 from gstack.contracts.records import read_record, read_record_file, record_files, record_path
-from gstack.contracts.runs import pending_agents, runs
+from gstack.contracts.runs import pending_agents, runs, with_final_text
 from gstack.errors import ContractState, ContractUsage, GstackError
 from gstack.report_page import moment, render
 from gstack.report_page.charts import Bars, bars_over_time
@@ -194,12 +194,13 @@ class Judge:
         return next((path for name, path in self._places.items() if session in name), None)
 
     def _judge(self, row: Row, path: str, declared: Declared) -> None:
-        events = read_transcript(path, self.bench.hosts, lambda events: bool(events))
+        events, host = read_transcript(path, self.bench.hosts, bool)
         found = [run for run in runs(events, declared.skill, declared.names) if run.load_id == row.load_id]
         if not found:
             row.note = "its transcript doesn't hold this load any more"
             return
-        outcome = judge_run(found[-1], declared, self.bench)
+        run = with_final_text(found[-1], None, cwd=session_folder(path, host))
+        outcome = judge_run(run, declared, self.bench)
         if outcome.unclear:
             row.note = f"{outcome.unclear[0].id} can't be judged: {outcome.unclear[0].why}"
             return
@@ -207,7 +208,7 @@ class Judge:
         if outcome.met:
             word = FIXED if row.outcome == "blocked" else "met"
             row.result = "met_waived" if outcome.ids(WAIVED) else word
-        elif row.outcome == "deferred" and not pending_agents(found[-1]):
+        elif row.outcome == "deferred" and not pending_agents(run):
             row.result = "miss"
 
 

@@ -127,13 +127,6 @@ def asks(run: Run) -> bool:
     return not run.final_text.strip() or run.final_text.strip() == said
 
 
-def needs_context(text: str) -> bool:
-    """Whether the last paragraph says NEEDS_CONTEXT, which is a question to the person whatever sign it ends in."""
-    paragraph = text.rstrip().replace("\r\n", "\n").rpartition("\n\n")[2]
-    before, word, after = paragraph.rpartition("NEEDS_CONTEXT")
-    return bool(word) and not any(char.isalnum() or char == "_" for char in before[-1:] + after[:1])
-
-
 def our_block(run: Run) -> "Event | None":
     """Our own feedback in the transcript: this run was blocked before, whatever the record says (contracts C4)."""
     mark = f"{BLOCK_WORD} {run.skill} "

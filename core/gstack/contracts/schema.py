@@ -5,7 +5,6 @@ item has an expression. Never half applied: one problem anywhere makes the whole
 """
 
 from gstack.api import Item, Value
-from gstack.errors import NoContract
 from gstack.lowlevel import dump_json, join, parent, sha256
 
 TYPE_CHECKING = False
@@ -71,20 +70,29 @@ def parse_contract(
     if note and not isinstance(raw, dict):
         problems = [Problem((), f"contract: it can't be read as YAML: {note}")]
     if problems:
+        from gstack.errors import NoContract
+
         more = f" (and {len(problems) - 1} more: see gstack contract lint)" if len(problems) > 1 else ""
         raise NoContract(f"{source}: {problems[0].text}{more}")
     items = tuple([_item(entry, kinds[entry["kind"]]) for entry in raw["items"]])
     return Contract(items, VERSION, sha256(dump_json(_ordered(raw)).encode("ascii")))
 
 
-def declared_in(path: str, sources: "Mapping[str, str]", root: str) -> str:
-    """The file that a skill's contract stands in: its ``SKILL.md`` (``path``), the file beside it, or the overlay.
+#: What ``sources`` calls the overlay of a trusted project.
+PROJECT_OVERLAY = ".gstack/skills.yaml"
 
-    ``sources`` is that of :class:`gstack.api.Skill`, ``root`` the state folder.
+
+def declared_in(path: str, sources: "Mapping[str, str]", root: str, overlay: "str | None" = None) -> str:
+    """The file that a skill's contract stands in: its ``SKILL.md`` (``path``), the file beside it, or an overlay.
+
+    ``sources`` is that of :class:`gstack.api.Skill`, ``root`` the state folder, ``overlay`` the file of the trusted
+    project that the session is in.
     """
     home = sources.get("contract", "")
     if home == "gstack.yaml":
         return join(parent(path), home)
+    if home == PROJECT_OVERLAY:
+        return overlay or home
     return join(root, home) if home == "skills.yaml" else path
 
 

@@ -125,6 +125,13 @@ def ends_on_question(text: str) -> bool:
     return any(rest.rstrip("!").endswith(_QUESTION_MARKS) for rest in _ends(text))
 
 
+def needs_context(text: str) -> bool:
+    """Whether the last paragraph says NEEDS_CONTEXT, which is a question to the person whatever sign it ends in."""
+    paragraph = text.rstrip().replace("\r\n", "\n").rpartition("\n\n")[2]
+    before, word, after = paragraph.rpartition("NEEDS_CONTEXT")
+    return bool(word) and not any(char.isalnum() or char == "_" for char in before[-1:] + after[:1])
+
+
 def _ends(text: str) -> "Iterator[str]":
     """``text`` without what may follow its last sign, and again without a closing choice in brackets."""
     end = len(text.rstrip())

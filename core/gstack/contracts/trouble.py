@@ -4,8 +4,9 @@ Hot, but imported only when something went wrong. One line on standard error eac
 session, one line in the log; a transcript of unknown shape also raises a count that ``doctor`` shows.
 """
 
-from gstack.api import Answer
-from gstack.errors import ContractState
+from gstack.api import ALLOW, Answer
+from gstack.contracts.hook import look
+from gstack.errors import ContractState, UnknownShape
 from gstack.logs import log
 from gstack.lowlevel import dump_json, join, load_json, read_fd, read_file, sys_os, write_all
 from gstack.sessions import read_session, update_session
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 NOTICE = "skill-contract-state-error"
 #: How much of a transcript's end is searched for a message that was given before, in bytes.
 _TAIL = 1 << 20
+
+
+def answer_to(ctx: "HookContext", error: Exception) -> Answer:
+    """The answer where reading or recording ended in ``error``; raises any that a stop isn't to end in."""
+    transcript = ctx.event.transcript_path or ""
+    if isinstance(error, UnknownShape):
+        return fail_open(ctx, transcript, error.message, canary=True)
+    if not isinstance(error, (ContractState, OSError)):
+        raise error
+    path = getattr(error, "path", None) or transcript
+    if path == transcript and look(path)[0] <= 0:
+        return ALLOW  # it disappeared while it was read
+    return fail_open(ctx, path, getattr(error, "message", None) or str(error))
 
 
 def fail_open(ctx: "HookContext", path: str, problem: str, *, canary: bool = False) -> Answer:

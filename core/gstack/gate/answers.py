@@ -4,7 +4,7 @@ Hot where such a resolver takes part in a hook: builtins only.
 """
 
 from gstack.api import ACTIONS, Decision
-from gstack.plan import Unsound
+from gstack.failures import Unsound
 
 #: The longest text that is taken over, in characters.
 LONGEST = 500

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from gstack.errors import StateError
-from gstack.frontmatter import SkillSkipped, Unreadable, frontmatter, load, plain
+from gstack.frontmatter import SkillSkipped, doubled, plain, read_head
 from gstack.gate.digest import skill_digest, skill_files
-from gstack.gate.policyfile import read_text
+from gstack.gate.policyfile import read_yaml
 
 #: The keys of the YAML file that go into the payload as they are, and all of its keys.
 _AS_IS = ("defaults", "stale_after_s", "stale_action", "requests_url", "gate_lock")
@@ -49,13 +49,10 @@ class Draft:
 
 def read_draft(policy_path: str, skills_dir: str | None) -> Draft:
     """Read the YAML file and the folder of skills. Raises StateError for what can't be read or isn't YAML."""
-    try:
-        found = plain(load(read_text(policy_path)))
-    except Unreadable as error:
-        raise StateError(f"{policy_path} is no YAML: {error.at()}") from None
+    found, twice = read_yaml(policy_path)
     if not isinstance(found, dict):
         raise StateError(f"{policy_path} is no policy: it must be a mapping with org, namespaces and policies")
-    draft = Draft({"org": found.get("org")})
+    draft = Draft({"org": found.get("org")}, errors=[f"{policy_path}, {one}" for one in twice])
     _unknown(found, KEYS, "the policy file", draft)
     version = found.get("version")
     if version is not None and (not isinstance(version, int) or version < 0):
@@ -152,13 +149,18 @@ def _look_at_files(name: str, folder: str, draft: Draft) -> None:
 def _read_skill(name: str, folder: str, draft: Draft) -> None:
     try:
         _look_at_files(name, folder, draft)
-        head = frontmatter(Path(folder, "SKILL.md").read_bytes())
+        values = read_head(Path(folder, "SKILL.md").read_bytes()).values
         digest = skill_digest(folder)
     except OSError as error:
         raise StateError(f"{error.filename or folder} can't be read: {error.strerror or error}") from None
     except SkillSkipped as skipped:
         draft.errors.append(f"{folder}/SKILL.md {skipped.reason}")
         return
+    for one in doubled(values):
+        draft.warnings.append(
+            f"{folder}/SKILL.md: the key {one.key!r} stands twice in one mapping; the last one counts"
+        )
+    head = {key: plain(value) for key, value in values.items()}
     found = head.get("metadata")
     metadata = found if isinstance(found, dict) else {}
     said = {key: head.get(key, metadata.get(key)) for key in ENTRY_KEYS if key not in ("digest", "status")}

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gstack.errors import BundleError, StateError
-from gstack.gate.index import BundleMissing, bundle_path, stored
+from gstack.errors import BundleError, BundleMissing, StateError
+from gstack.gate.index import bundle_path, stored
 from gstack.gate.policies import BadTime, when
 from gstack.gate.rules import Rulebook
 from gstack.gate.signing import LIMIT, BundleRefused, Key, follow, load_text, parse_envelope

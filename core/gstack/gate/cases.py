@@ -13,11 +13,10 @@ from typing import Any
 
 from gstack.api import ACTIONS, Decision, GateContext, Invocation
 from gstack.errors import StateError
-from gstack.frontmatter import Unreadable, load, plain
 from gstack.gate.decision import combine, decide_from
 from gstack.gate.names import FITS
 from gstack.gate.policies import BadTime, when
-from gstack.gate.policyfile import read_text
+from gstack.gate.policyfile import read_yaml
 from gstack.gate.rules import Rulebook
 
 _FIELDS = ("skill", "expect", "kind", "policy", "reason", "machine", "user", "at")
@@ -48,10 +47,9 @@ class Result:
 
 def read_cases(path: str) -> tuple[list[Case], str | None]:
     """The cases of a file, and the policy file that it names. Raises StateError."""
-    try:
-        found = plain(load(read_text(path)))
-    except Unreadable as error:
-        raise StateError(f"{path} is no YAML: {error.at()}") from None
+    found, twice = read_yaml(path)
+    if twice:
+        raise StateError(f"{path}: {twice[0]}")
     bundle = None
     if isinstance(found, dict):
         bundle = found.get("bundle")

@@ -5,10 +5,11 @@ asks the resolvers and reads what the floor needs. The hook, ``gstack gate``, ``
 replay all decide here.
 """
 
-from gstack.api import ACTIONS, Decision, GateContext
+from gstack.api import ACTIONS
 from gstack.gate.freshness import Freshness, read_freshness
 from gstack.gate.names import RESERVED, glob_match, meanings, namespace, normal
 from gstack.lowlevel import sys_os
+from gstack.values.gate import Decision, GateContext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -366,12 +367,14 @@ def _ask(resolver: "Any", invocation: "Invocation", context: GateContext, outsid
 
     Raises Unsound for what is neither a Decision nor None. The texts of an ``outside`` one are made fit to be shown.
     """
-    from gstack.errors import BundleError
-
     try:
         said = resolver.decide(invocation, context)
-    except BundleError as error:
-        return error
+    except Exception as error:
+        from gstack.errors import BundleError  # not before: it costs more than asking
+
+        if isinstance(error, BundleError):
+            return error
+        raise
     if said is None or (not outside and isinstance(said, Decision)):
         return said
     from gstack.gate.answers import sound

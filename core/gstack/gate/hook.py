@@ -5,19 +5,20 @@ event and background refresh come after the answer. It never says ``allow``: whe
 says nothing.
 """
 
-from gstack.api import ALLOW, COMMAND_TYPED, Answer, Invocation
-from gstack.errors import GstackError
+from gstack.api import ALLOW, COMMAND_TYPED, Answer
 from gstack.gate.decision import decide, gate_context
 from gstack.gate.freshness import STALE_AFTER, connected
-from gstack.gate.index import BundleMissing, Index, bundle_path, opened, store_missing
+from gstack.gate.index import Index, bundle_path, opened, store_missing
 from gstack.gate.names import normal
 from gstack.logs import log
 from gstack.lowlevel import join, sys_os
 from gstack.sessions import read_session, update_session
+from gstack.values.gate import Invocation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gstack.api import HookEvent
+    from gstack.errors import BundleError
     from gstack.gate.decision import Outcome
     from gstack.hook import HookContext
     from gstack.snapshot import SkillIndex
@@ -47,7 +48,7 @@ def would_block(ctx: "HookContext", skill: str) -> bool:
     """Whether the gate would block this installed skill now. Logs nothing; False where it can't tell."""
     try:
         decision = judge(ctx, installed(ctx.skills(), skill, "skill", host=ctx.host.id)).decision
-    except (GstackError, OSError):
+    except Exception:
         return False
     return decision is not None and decision.action == "block"
 
@@ -181,9 +182,17 @@ def bundle_notice(root: str, outcome: "Outcome") -> str:
         return ""
     from gstack.gate.texts import NEVER_SYNCED, NOT_CONFIGURED, unusable
 
-    if isinstance(error, BundleMissing):
+    if _is_missing(error):
         return NEVER_SYNCED if connected(root) else NOT_CONFIGURED
     return unusable(error.message)
+
+
+def _is_missing(error: "BundleError | None") -> bool:
+    if error is None:
+        return False
+    from gstack.errors import BundleMissing  # the errors cost more than all of the gate, and most hooks have none
+
+    return isinstance(error, BundleMissing)
 
 
 def _folder_notice(ctx: "HookContext", outcome: "Outcome") -> str:
@@ -232,7 +241,7 @@ def log_line(invocation: Invocation, outcome: "Outcome", *, observing: bool = Fa
     fields["kind"] = invocation.kind
     fields["host"] = invocation.host
     if error is not None:
-        fields["bundle"] = "missing" if isinstance(error, BundleMissing) else "unusable"
+        fields["bundle"] = "missing" if _is_missing(error) else "unusable"
     fields["mode"] = "observe" if observing else ""
     return " ".join([f"{key}={value.replace(' ', '%20')[:200]}" for key, value in fields.items() if value])
 
@@ -267,7 +276,7 @@ def _report(ctx: "HookContext", outcome: "Outcome") -> None:
 def _refresh(ctx: "HookContext", outcome: "Outcome") -> None:
     """Start a detached sync where the bundle is due, or was never fetched (gate G5)."""
     fresh, found = outcome.freshness, opened(ctx.root)
-    missing = isinstance(outcome.bundle_error, BundleMissing) and connected(ctx.root)
+    missing = _is_missing(outcome.bundle_error) and connected(ctx.root)
     if not missing and (fresh is None or not fresh.due):
         return
     from gstack.gate.refresh import maybe_start

@@ -6,11 +6,11 @@ from typing import Any
 
 from gstack.api import TOOL_PROPOSED, HookEvent, Invocation
 from gstack.config import read_config, switch
-from gstack.errors import BundleError, CheckFailed, GstackError, StateError, UsageError
+from gstack.errors import BundleError, BundleMissing, CheckFailed, GstackError, StateError, UsageError
 from gstack.gate.decision import Outcome, gate_context
 from gstack.gate.freshness import connected
 from gstack.gate.hook import LOG, judge, known, log_line
-from gstack.gate.index import BundleMissing, load, opened, store_missing
+from gstack.gate.index import load, opened, store_missing
 from gstack.gate.overrides import LONGEST, add_override
 from gstack.gate.texts import exception_page
 from gstack.hook import HookContext
@@ -57,6 +57,13 @@ class Report:
             )
         return ""
 
+    @property
+    def hostless(self) -> str:
+        """What isn't known because no host's adapter works here; empty where one does."""
+        if self.ctx.host is not _NoHost:
+            return ""
+        return "no host adapter works here, so installed skills with names of their own aren't recognised"
+
     def need_bundle(self) -> None:
         """Raise BundleError unless a usable bundle is here and was asked."""
         load(self.ctx.root)
@@ -87,14 +94,33 @@ def ask(env: Mapping[str, str], cwd: str, name: str, *, kind: str = "any", expla
     return report
 
 
+class _NoHost:
+    """Stands for the host where no adapter works: then no skill is known to be installed, and names mean what the
+    bundle says they mean."""
+
+    id = HARNESS
+    skill_variables = ()
+
+    @staticmethod
+    def skill_places(*_: object) -> tuple[list[Any], list[str]]:
+        """No folder is read."""
+        return [], []
+
+    @staticmethod
+    def taken_names() -> tuple[str, ...]:
+        """No name is taken."""
+        return ()
+
+
 def _context(env: Mapping[str, str], cwd: str) -> HookContext:
-    """What the hook would be given for a use in ``cwd``, without a session."""
+    """What the hook would be given for a use in ``cwd``, without a session: of Claude Code, where its adapter works,
+    else of the first host that has one."""
     root = state_root(dict(env))
     config = read_config(root)
     plan = load_plan(root, import_paths(), env)
-    host = plan.get("gstack.host_adapters", "claude-code")
-    if host is None:
-        raise GstackError("no working host adapter is called 'claude-code'", hint="see gstack plugins list")
+    host = plan.get("gstack.host_adapters", "claude-code") or next(
+        (one for _, one in plan.objects("gstack.host_adapters")), _NoHost
+    )
     started = time.monotonic()
     event = HookEvent(HARNESS, TOOL_PROPOSED, "gate", cwd=cwd)
     found = switch("gate", env, config)

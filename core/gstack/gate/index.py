@@ -14,7 +14,6 @@ is written anew after the answer.
 
 from marshal import loads
 
-from gstack.errors import BundleError
 from gstack.gate.names import glob_match, namespace
 from gstack.lowlevel import POSIX, join, sys_os
 
@@ -22,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gstack.errors import BundleError
     from gstack.gate.compile import Fresh
     from gstack.gate.names import Candidate
 
@@ -38,15 +38,6 @@ _FIRST = 4096
 
 #: How many names' candidates one process keeps.
 _KEPT = 4096
-
-
-class BundleMissing(BundleError):
-    """There is no policy bundle on this machine."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no policy bundle on this machine: run 'gstack sync', or 'gstack login' where it isn't connected"
-        )
 
 
 def bundle_path(root: str) -> str:
@@ -223,7 +214,7 @@ def load(root: str) -> "Index | Fresh":
     global _open
     try:
         key = _key(root)
-    except BundleError:
+    except Exception:
         _forget()
         raise
     if _open is not None and _open[0] == root and _open[1] == key and not _open[2].notice:
@@ -243,15 +234,23 @@ def _key(root: str) -> "tuple[Any, ...]":
             status = sys_os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             if not found:
+                from gstack.errors import BundleMissing
+
                 raise BundleMissing from None
             found.append(())
             continue
         except OSError as error:
-            raise BundleError(f"{path} can't be read: {error.strerror}") from None
+            raise _unusable(f"{path} can't be read: {error.strerror}") from None
         if status.st_mode & 0o170000 != 0o100000:  # reading a pipe would hold the hook up
-            raise BundleError(f"{path} is not a regular file")
+            raise _unusable(f"{path} is not a regular file")
         found.append(identity(status))
     return tuple(found)
+
+
+def _unusable(message: str) -> "BundleError":
+    from gstack.errors import BundleError
+
+    return BundleError(message)
 
 
 def reload(root: str) -> "Fresh":
@@ -277,6 +276,8 @@ def _fresh(root: str, danger: str) -> "Fresh":
 
 def stored(root: str) -> bool:
     """Whether the stored index fits what is installed now, so that the hook needn't verify anything."""
+    from gstack.errors import BundleError
+
     try:
         found = _stored(root, _key(root))
     except BundleError:

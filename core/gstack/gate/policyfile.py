@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gstack.errors import BundleError, StateError
+from gstack.frontmatter import Unreadable, doubled, load, plain
 from gstack.gate.bundle import Bundle, check_payload, read_payload
 from gstack.gate.signing import LIMIT, BundleRefused, Key, follow, load_text, parse_envelope, public_key
 from gstack.state import write_atomic
@@ -28,6 +29,17 @@ def read_text(path: str) -> str:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise StateError(f"{path} is no UTF-8 text (byte {error.start})") from None
+
+
+def read_yaml(path: str) -> tuple[Any, list[str]]:
+    """The plain data of a YAML file that a person wrote, and where in it a key stands twice: one of the two would
+    be dropped without a word. Raises StateError for what can't be read or isn't YAML."""
+    try:
+        found = load(read_text(path))
+    except Unreadable as error:
+        raise StateError(f"{path} is no YAML: {error.at()}") from None
+    twice = [f"line {one.line + 1}: the key {one.key!r} stands twice in one mapping" for one in doubled(found)]
+    return plain(found), twice
 
 
 def read_key(path: str) -> Key:

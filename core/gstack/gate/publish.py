@@ -18,8 +18,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gstack.errors import BundleError, CheckFailed, StateError, UsageError
 from gstack.gate.authoring import Draft, read_draft
+from gstack.gate.client import BUNDLE_LIMIT, LIMIT
 from gstack.gate.digest import skill_files
 from gstack.gate.lint import lint
+from gstack.gate.package import SkillRefused, read_files
 from gstack.gate.policyfile import read_bytes, write_new
 from gstack.gate.signing import (
     BundleRefused,
@@ -38,10 +40,13 @@ from gstack.gate.signing import (
 
 @dataclass(frozen=True)
 class Preview:
-    """A draft that was looked at: ``counts`` are (policy, number of catalogue entries it matches)."""
+    """A draft that was looked at: ``counts`` are (policy, number of catalogue entries it matches), ``offered`` the
+    skills that machines may install, ``contents`` the files of the site that hold them, by path."""
 
     draft: Draft
     counts: list[tuple[str, int]]
+    offered: list[str]
+    contents: dict[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,41 @@ def preview(policy_path: str, skills_dir: str | None, now: float) -> Preview:
     counts = lint(draft, now)
     if draft.errors:
         raise CheckFailed("\n".join([f"{policy_path} can't be published:", *(f"  {one}" for one in draft.errors)]))
-    return Preview(draft, counts)
+    org, index = draft.payload["org"], draft.payload["manifest_index"]
+    offered = [name for name in draft.folders if index[name].get("status") != "banned"]
+    contents = _contents(draft, org, offered)
+    listing = _listing(draft, org, offered)
+    draft.warnings += _refused_by_machines(draft, contents, listing)
+    return Preview(draft, counts, offered, {**contents, f"api/skills/{org}": listing})
+
+
+def _refused_by_machines(draft: Draft, contents: Mapping[str, bytes], listing: bytes) -> list[str]:
+    """What could be published, but is more than a machine takes, or would be refused there for its form."""
+
+    def size(data: bytes) -> str:
+        return f"{len(data) / (1 << 20):.1f} MiB, and machines take at most"
+
+    found = []
+    # quotes are escaped once more in the envelope
+    bundle = json.dumps(_compact(draft.payload)).encode("ascii")
+    if len(bundle) > BUNDLE_LIMIT:
+        found.append(f"the bundle has {size(bundle)} {BUNDLE_LIMIT >> 20}: they will refuse it")
+    if len(listing) > LIMIT:
+        found.append(f"the list of skills has {size(listing)} {LIMIT >> 20}: they won't install any")
+    for path, data in contents.items():
+        name = path.removesuffix(".json").removeprefix(f"api/content/{draft.payload['org']}/")
+        if len(data) > LIMIT:
+            found.append(f"{name}: its files have {size(data)} {LIMIT >> 20}: they won't install it")
+            continue
+        try:
+            read_files(data)
+        except SkillRefused as error:
+            found.append(f"{name}: machines won't install it: {error.message}")
+    return found
+
+
+def _compact(payload: Mapping[str, Any]) -> str:
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
 
 
 def build(
@@ -95,17 +134,16 @@ def build(
             f"version {payload['version']} is not above version {before[1]['version']}, which lies in {out}: machines "
             "would refuse it"
         )
-    envelope = sign(json.dumps(payload, ensure_ascii=False, separators=(",", ":")), private, chain)
-    offered = [name for name in draft.folders if payload["manifest_index"][name].get("status") != "banned"]
-    files = _contents(draft, org, offered)
-    files[f"api/skills/{org}"] = _listing(draft, org, offered)
-    files["api/bundle/key"] = key.pem.encode("ascii")
-    files[f"api/bundle/{org}"] = envelope
+    files = {
+        **looked.contents,
+        "api/bundle/key": key.pem.encode("ascii"),
+        f"api/bundle/{org}": sign(_compact(payload), private, chain),
+    }
     for path, data in files.items():
         write_new(os.path.join(out, *path.split("/")), data, force=True)
     _sweep(out, org, set(files))
     new_key = before is not None and before[0].key_id != key.id
-    return Built(out, org, payload["version"], changed, key.id, offered, new_key)
+    return Built(out, org, payload["version"], changed, key.id, looked.offered, new_key)
 
 
 def _published(out: str, org: str) -> tuple[Envelope, dict[str, Any]] | None:

@@ -4,9 +4,11 @@ import os
 import sys
 from typing import Any, TextIO
 
+from gstack.api import Decision
 from gstack.gate.hook import bundle_notice
 from gstack.gate.human import Report
 from gstack.gate.texts import policy_of, replacement, sentence, warning
+from gstack.terminal import tame
 
 #: Exit code of a block; everything else that was decided is 0.
 BLOCKED = 2
@@ -26,8 +28,12 @@ def decision_lines(report: Report, *, colour: bool = False) -> list[str]:
     if decision is None:
         return []
     mark, code = _MARKS[decision.action]
-    head = f"\x1b[{code}m{mark}\x1b[0m" if colour else mark
-    head += f" {decision.skill_name}"
+    first, *others = [tame(line) for line in _lines(report, decision, mark)]
+    return [f"\x1b[{code}m{mark}\x1b[0m{first[len(mark) :]}" if colour else first, *others]
+
+
+def _lines(report: Report, decision: Decision, mark: str) -> list[str]:
+    head = f"{mark} {decision.skill_name}"
     if decision.action == "allow":
         version = f"@{decision.version}" if decision.version else ""
         return [head + version + (f" — {decision.reason}" if decision.reason else "")]
@@ -60,6 +66,7 @@ def notices(report: Report) -> list[str]:
     outcome = report.outcome
     found = [bundle_notice(report.ctx.root, outcome)]
     found.append(f"gstack: {report.unasked}" if report.unasked else "")
+    found.append(f"gstack: {report.hostless} (see gstack plugins list)" if report.hostless else "")
     found.append(f"gstack: {sentence(outcome.notice)}" if outcome.notice else "")
     found += [f"gstack: the gate resolver {name} was left out: {what}" for name, what in outcome.failures]
     return [text for text in found if text]
@@ -100,12 +107,12 @@ def show(report: Report, *, quiet: bool = False, no_color: bool = False, explain
     """Print the report and give the exit code: an allow on standard output, everything else on standard error."""
     decision = report.outcome.decision
     for text in notices(report):
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(tame(text) + "\n")
     allowed = decision is None or decision.action == "allow"
     stream = sys.stdout if allowed else sys.stderr
     lines = [] if quiet and allowed else decision_lines(report, colour=coloured(stream, no_color=no_color))
     if explain:
-        lines += rule_lines(report)
+        lines += [tame(line) for line in rule_lines(report)]
     stream.write("".join(line + "\n" for line in lines))
     stream.flush()
     return exit_code(report)

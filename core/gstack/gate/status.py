@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gstack.errors import GstackError
+from gstack.errors import BundleMissing, GstackError
 from gstack.gate.bundle import Bundle, verify_installed
 from gstack.gate.credentials import read_credentials
 from gstack.gate.freshness import Freshness, read_freshness, sync_state
-from gstack.gate.index import BundleMissing, unsafe
+from gstack.gate.index import unsafe
 from gstack.gate.rules import Rulebook, ending_exceptions
 from gstack.gate.spool import Queue, queue
 from gstack.gate.trust import Trust, read_trust
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 class Status:
     """The connection as it is now.
 
-    ``problems`` has one line for each thing that needs somebody; ``broken`` says why the bundle here can't be used.
+    ``problems`` has one line for each thing that needs somebody; ``broken`` is why the bundle here can't be used.
     """
 
     base_url: str | None = None
@@ -32,7 +32,7 @@ class Status:
     queue: Queue = field(default_factory=Queue)
     exceptions: tuple[tuple[str, float], ...] = ()
     problems: tuple[str, ...] = ()
-    broken: str = ""
+    broken: GstackError | None = None
 
     @property
     def connected(self) -> bool:
@@ -95,8 +95,8 @@ def read_status(root: str, now: float) -> Status:
     credentials = attempt(read_credentials, None)
     trust = attempt(read_trust, None)
     bundle, broken = _bundle(root)
-    if broken and broken not in problems:
-        problems.append(broken)
+    if broken is not None and broken.message not in problems:
+        problems.append(broken.message)
     fresh, exceptions = None, []
     if bundle is not None:
         book = Rulebook(bundle.payload)
@@ -118,11 +118,11 @@ def read_status(root: str, now: float) -> Status:
     )
 
 
-def _bundle(root: str) -> tuple[Bundle | None, str]:
+def _bundle(root: str) -> tuple[Bundle | None, GstackError | None]:
     """The verified bundle, or why the one here can't be used; neither when there is none."""
     try:
-        return verify_installed(root), ""
+        return verify_installed(root), None
     except BundleMissing:
-        return None, ""
+        return None, None
     except GstackError as error:
-        return None, error.message
+        return None, error

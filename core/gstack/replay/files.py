@@ -1,48 +1,14 @@
-"""Which transcripts are replayed, and what a host's adapter says about each beside its events."""
+"""Which transcripts are replayed."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from gstack.errors import StateError
 from gstack.replay.engine import Job
 
 #: What transcripts are called; a folder that a person names is searched for them all the way down.
 ENDING = ".jsonl"
-
-
-class SessionFacts(NamedTuple):
-    """What holds for a whole session: the folder that it was started in, whether a person sat at it, its id.
-
-    None: the transcript doesn't say.
-    """
-
-    cwd: str | None = None
-    interactive: bool | None = None
-    session_id: str | None = None
-
-
-class KnowsSessions(Protocol):
-    """Two methods that a host adapter may have beside those of :class:`gstack.protocols.HostAdapter`.
-
-    Without them a replay takes every session for one of a person in no particular folder, and leaves out the files that
-    the host writes for subagents.
-    """
-
-    def about(self, path: str) -> Mapping[str, Any]:
-        """``cwd``, ``interactive`` and ``session_id`` of a transcript, each where it says so. Never raises."""
-
-    def subagent_transcripts(self, path: str) -> Sequence[str]:
-        """The files that hold what the subagents of a session did, by its transcript. Never raises."""
-
-
-def facts_of(host: Any, path: str) -> SessionFacts:
-    """What the host's adapter knows of a session; nothing where it has no ``about``."""
-    about = getattr(host, "about", None)
-    if about is None:
-        return SessionFacts()
-    said = about(path)
-    return SessionFacts(said.get("cwd"), said.get("interactive"), said.get("session_id"))
 
 
 def host_jobs(host: Any, env: Mapping[str, str], *, subagents: bool = True) -> list[Job]:

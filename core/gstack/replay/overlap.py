@@ -7,7 +7,7 @@ from typing import Any
 
 from gstack.api import Candidate, Skill
 from gstack.config import setting
-from gstack.plan import PluginFailed
+from gstack.failures import PluginFailed
 from gstack.replay.engine import Job
 from gstack.replay.history import History, HistoryWork, Progress, asked
 from gstack.replay.scene import Place, Scene, Setup

@@ -16,16 +16,16 @@ from gstack.api import Decision as GateDecision
 from gstack.api import HookEvent, Invocation
 from gstack.config import Config, Switch, read_config
 from gstack.contracts.runs import Names
-from gstack.errors import BundleError, GstackError, NoContract
+from gstack.errors import BundleError, BundleMissing, GstackError, NoContract
+from gstack.failures import PluginFailed
 from gstack.gate.bundle import verify_installed
 from gstack.gate.decision import combine, decide_from, gate_context
 from gstack.gate.hook import installed
-from gstack.gate.index import BundleMissing
 from gstack.gate.rules import Rulebook
 from gstack.hook import HookContext, project_config
 from gstack.isolation import isolated
 from gstack.lowlevel import join
-from gstack.plan import Plan, PluginFailed, disabled_plugins
+from gstack.plan import Plan, disabled_plugins
 from gstack.plugins import plan_rows, survey
 from gstack.snapshot import SkillIndex, scorer_settings
 from gstack.snapshot_build import build_index
@@ -236,7 +236,7 @@ class Gate:
     def __init__(self, scene: Scene) -> None:
         setup = scene.setup
         self._plan = scene.plan
-        own = {row["id"] for row in scene.plan.rows if row["group"] == "gstack.gate_resolvers" and row["builtin"]}
+        own = {row["id"] for row in scene.plan.rows("gstack.gate_resolvers") if row["builtin"]}
         # the built-in one reads the installed bundle, which is asked here as a payload like the other
         self._others = [pair for pair in scene.plan.objects("gstack.gate_resolvers") if pair[0] not in own]
         self.now = Rulebook(setup.bundle) if setup.bundle is not None else None

@@ -8,7 +8,7 @@ from gstack.errors import GstackError, UnknownShape
 from gstack.gate.hook import invoked
 from gstack.gate.names import normal
 from gstack.replay.engine import Job
-from gstack.replay.files import SessionFacts, facts_of, in_project
+from gstack.replay.files import in_project
 from gstack.replay.rows import (
     ELSEWHERE,
     FAILED,
@@ -25,6 +25,7 @@ from gstack.replay.scene import Context, Place, Scene, Setup
 from gstack.replay.stops import Stops
 from gstack.replay.turns import stops, what_followed
 from gstack.routing.hook import judge
+from gstack.session_facts import SessionFacts, facts_of
 from gstack.transcript import LIMIT
 
 #: How much of a prompt is shown, in characters.

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from itertools import count
-from typing import TYPE_CHECKING
 
 from gstack.api import TURN_ENDING, Event, HookEvent
 from gstack.contracts.decision import decide
@@ -15,9 +14,6 @@ from gstack.replay.scene import CannotJudge, Place, Scene, StopContext
 from gstack.sessions import session_path
 from gstack.state import remove
 
-if TYPE_CHECKING:
-    from gstack.contracts.hook import Patience
-
 #: How far apart two stops are taken to be in a transcript that has no times, in seconds: more than what tells two
 #: hooks of one stop apart.
 _STEP = 60.0
@@ -25,12 +21,9 @@ _STEP = 60.0
 _number = count()
 
 
-class _NoPatience:
+def _no_patience() -> bool:
     """A transcript that lies there doesn't change."""
-
-    @staticmethod
-    def changed() -> bool:
-        return False
+    return False
 
 
 class _Run:
@@ -65,7 +58,6 @@ class Stops:
         self._id = f"replay-{next(_number)}"
         self._root = join(scene.setup.scratch, f"state-{os.getpid()}")
         self._context = StopContext(scene, place, self._root)
-        self._patience: Patience = _NoPatience()  # type: ignore[assignment]
         self._runs: list[_Run] = []
         self._from = 0
         self._clock = 0.0
@@ -100,7 +92,7 @@ class Stops:
             interactive=self._interactive,
         )
         try:
-            answer = decide(context, events, self._patience)
+            answer = decide(context, events, _no_patience)
         except CannotJudge as unclear:
             run.outcome, run.why = CANNOT_TELL, unclear.message
             return

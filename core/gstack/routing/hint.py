@@ -53,7 +53,7 @@ def contract_detail(contract: "Any", plan: "Plan", path: str) -> str:
         return ""
     from gstack.contracts.schema import parse_contract
     from gstack.errors import GstackError
-    from gstack.plan import PluginFailed
+    from gstack.failures import PluginFailed
 
     kinds = {kind.name: kind for _, kind in plan.objects("gstack.contract_kinds")}
     try:

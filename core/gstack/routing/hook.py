@@ -6,7 +6,7 @@ Hot: imported on every prompt, so builtins only. What is written (log line, sess
 from gstack.api import ALLOW, Answer, Candidate
 from gstack.config import names, setting, switch
 from gstack.logs import log
-from gstack.plan import PluginFailed
+from gstack.plan import plugin_failed
 from gstack.routing.decision import NO_SKILLS, SCORER_ERROR, SLASH, Outcome, RoutedSet, decide, unroutable
 from gstack.routing.words import line_numbers, tokens
 from gstack.sessions import read_session, update_session
@@ -82,7 +82,7 @@ def judge(
         return [], Outcome(None, NO_SKILLS)
     try:
         candidates = scored(ctx, prompt, setting("route_scorer", ctx.env, ctx.config))
-    except PluginFailed:
+    except plugin_failed():
         return [], Outcome(None, SCORER_ERROR)
     outcome = decide(
         prompt,
@@ -102,7 +102,7 @@ def scored(ctx: "HookContext", prompt: str, scorer_name: str) -> "list[Candidate
     scorer = ctx.plan.get(_GROUP, scorer_name)
     index = skills.scorers.get(scorer_name)
     if scorer is None or index is None:
-        raise PluginFailed(scorer_name, "no such scorer works here")
+        raise plugin_failed()(scorer_name, "no such scorer works here")
     return _sound(ctx.call(scorer, scorer.score, prompt, index), skills, prompt, scorer_name)
 
 
@@ -121,10 +121,10 @@ def _sound(found: "Any", skills: "SkillIndex", prompt: str, scorer: str) -> "lis
                 or not 0 <= one.score <= 1
                 or (places and not 0 <= min(places) <= max(places) < total)
             ):
-                raise PluginFailed(scorer, "gave a candidate that makes no sense")
+                raise plugin_failed()(scorer, "gave a candidate that makes no sense")
         return list(found)
     except (TypeError, AttributeError):
-        raise PluginFailed(scorer, "gave no list of candidates") from None
+        raise plugin_failed()(scorer, "gave no list of candidates") from None
 
 
 def threshold_of(ctx: "HookContext") -> float:
@@ -203,7 +203,7 @@ def _shadows(ctx: "HookContext", prompt: str) -> None:
 def _shadow(ctx: "HookContext", name: str, prompt: str) -> None:
     try:
         found = scored(ctx, prompt, name)
-    except PluginFailed:
+    except plugin_failed():
         said = "reason=" + SCORER_ERROR
     else:
         said = f"skill={found[0].skill} score={found[0].score:.2f}" if found else "skill=- score=0.00"

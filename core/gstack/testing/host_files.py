@@ -97,6 +97,16 @@ class TranscriptChecks(HostChecks):
                     run = self._run(host, sample.path, {skill})
                     expect(run == since_load(events, {skill}), f"{sample.path}: another run of {skill}")
 
+    def test_the_last_load_is_where_the_run_begins(self) -> None:
+        """``last_load``, where a host has it, gives the first event of ``read_run``, or None."""
+        for host in [one for one in self.subjects() if hasattr(one, "last_load")]:
+            for sample in self.samples():
+                names = {event.name for event in self._events(host, sample.path) if event.type == "load" and event.name}
+                for skill in [*names, "never-loaded"]:
+                    run = self._run(host, sample.path, {skill})
+                    load = self.ask(host.last_load, sample.path, skills={skill}, max_bytes=_LIMIT, limit=5.0)
+                    expect(load == (run[0] if run else None), f"{sample.path}: {load!r} begins no run of {skill}")
+
     def test_cut_transcripts_raise_nothing_but_unknown_shape(self) -> None:
         """A host may be writing at this moment: any part of a transcript is read, or is of unknown shape."""
         for host in self.subjects():
@@ -124,8 +134,9 @@ class TranscriptChecks(HostChecks):
         for host in self.subjects():
             with _file() as path:
                 _put(path, b"{}\n" * 100)
+                reads = [_whole, _run, _load] if hasattr(host, "last_load") else [_whole, _run]
                 for where, limit in ((path + ".gone", _LIMIT), (path, 10)):
-                    for read in (_whole, _run):
+                    for read in reads:
                         found = self.allowed(read, host, where, limit, errors=(ContractState,))
                         said = isinstance(found, ContractState) and where in found.message
                         expect(said, f"{host.id}: {read.__name__.strip('_')}: {found!r} for {where}")
@@ -252,6 +263,10 @@ def _whole(host: Any, path: str, limit: int = _LIMIT) -> Any:
 
 def _run(host: Any, path: str, limit: int = _LIMIT) -> Any:
     return host.read_run(path, skills={"demo"}, max_bytes=limit)
+
+
+def _load(host: Any, path: str, limit: int = _LIMIT) -> Any:
+    return host.last_load(path, skills={"demo"}, max_bytes=limit)
 
 
 def _bytes_of(path: str) -> bytes:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import Any, ClassVar
 
+from gstack.failures import PluginFailed
 from gstack.isolation import CALL_LIMIT, isolated
-from gstack.plan import PluginFailed
 from gstack.plugins import pluggy_problem
 
 

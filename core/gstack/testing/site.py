@@ -6,6 +6,7 @@ the launcher, the plug-in manager and the command line see it as they see any ot
 
 import importlib
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -43,6 +44,8 @@ class FakeSite:
         if path is not None:
             self._write(f"_{stem}.pth", os.path.abspath(path) + "\n")
         info = f"{stem}-{version}.dist-info"
+        # as an installer does it: what was there goes, which changes the folder
+        shutil.rmtree(os.path.join(self.folder, info), ignore_errors=True)
         self._write(os.path.join(info, "METADATA"), f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         lines: list[str] = []
         for group, entries in entry_points.items():

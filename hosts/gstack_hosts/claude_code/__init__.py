@@ -79,6 +79,12 @@ class ClaudeCode:
 
         return read_run(path, skills=skills, max_bytes=max_bytes)
 
+    def last_load(self, path: str, *, skills: "Collection[str]", max_bytes: int) -> "Event | None":
+        """The load that ``read_run`` begins with (:class:`gstack.protocols.FindsLoads`)."""
+        from gstack_hosts.claude_code.transcript import last_load
+
+        return last_load(path, skills=skills, max_bytes=max_bytes)
+
     def transcripts(self, env: "Mapping[str, str]") -> "Iterable[str]":
         """The transcripts on this machine, newest first."""
         from gstack_hosts.claude_code.transcript import transcripts
@@ -86,7 +92,7 @@ class ClaudeCode:
         return transcripts(env)
 
     def about(self, path: str) -> "dict[str, Any]":
-        """What holds for the whole session of a transcript (:class:`gstack.replay.files.KnowsSessions`)."""
+        """What holds for the whole session of a transcript (:class:`gstack.protocols.KnowsSessions`)."""
         from gstack_hosts.claude_code.about import about
 
         return about(path)
@@ -164,7 +170,7 @@ class ClaudeCode:
         return diagnose(wanted, launcher, env, project)
 
     def hooks_off(self, env: "Mapping[str, str]", project: "str | None") -> "list[Finding]":
-        """What in Claude Code's settings keeps every hook from running; ``gstack setup`` warns of it."""
+        """What in Claude Code's settings keeps every hook from running (:class:`gstack.protocols.SeesHooksOff`)."""
         from gstack_hosts.claude_code.settings import hooks_off
 
         return hooks_off(env, project)

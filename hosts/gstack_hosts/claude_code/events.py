@@ -5,8 +5,9 @@ understood is skipped, never an error. What an event says depends only on its ow
 load and it, so that a reader that starts at a load gets the same events as one that starts at the beginning.
 """
 
-from gstack.api import Event, ToolCall
 from gstack.transcript import epoch
+from gstack.values.events import Event
+from gstack.values.tools import ToolCall
 from gstack_hosts.claude_code.envelopes import (
     AGENT,
     ENDED,
@@ -18,12 +19,11 @@ from gstack_hosts.claude_code.envelopes import (
     origin_of,
     typed_command,
 )
-from gstack_hosts.claude_code.results import agents_of, content_text, in_background, refused
-from gstack_hosts.claude_code.tools import load_of, tool_call
+from gstack_hosts.claude_code.tools import agents_of, content_text, in_background, load_of, refused, tool_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     Record = Mapping[str, Any]
@@ -36,10 +36,13 @@ class Decoder:
     start at the beginning, since a record may be the copy of an earlier one. Of the records that gave events, ``first``
     is the time of the first (None: no such record); ``suspects`` are the ids of those that are older than it and of
     calls that weren't seen but whose results were (``orphans`` tells of these); ``unsure`` says that a record can't be
-    judged so.
+    judged so. ``few``: it is given no more than a line or two, for which loading the C half of ``json`` isn't worth it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, few: bool = False) -> None:
+        self.few = few
+        #: How frequent records begin (:func:`gstack_hosts.claude_code.records.feed`).
+        self.heads: tuple[bytes, bytes, bytes, bytes] = (b"", b"", b"", b"")
         self.events: list[Event] = []
         self.shaped = False
         self.orphans = False
@@ -94,13 +97,15 @@ class Decoder:
                 self._says(ident, block.get("text"))
         self._end(before)
 
-    def needs_text(self, ref: str) -> bool:
-        """Whether the text of a result that didn't fail tells something."""
+    def needs_text(self, ref: str) -> str:
+        """The kind of the call, if the text of a result that didn't fail tells something; else ``""``."""
         call = self._calls.get(ref)
-        return call is not None and call.kind in ("shell", "agent")
+        return call.kind if call is not None and call.kind in ("shell", "agent") else ""
 
     def take_result(self, uid: str, stamp: str, place: int, ref: str, content: object, value: object) -> None:
-        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed."""
+        """Take a result of a tool that didn't fail, alone in its record; no ``content``: its text isn't needed. Of a
+        shell it may be a function that gives it.
+        """
         self.shaped = True
         if uid in self._records:
             return
@@ -110,12 +115,12 @@ class Decoder:
         self._results.add(ref)
         call = self._calls.get(ref)
         ok: bool | None = True
-        text = ""
+        text: str | Callable[[], str] = ""
         if call is None:
             self._orphan(ref)
         elif call.kind == "shell":
-            text = content if isinstance(content, str) else content_text(content)
-            if text.startswith("Command ") and in_background(text):
+            text = content if callable(content) else content_text(content)
+            if isinstance(text, str) and in_background(text):
                 ok = None
         ts = epoch(stamp)
         before = len(self.events)

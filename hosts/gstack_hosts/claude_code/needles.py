@@ -5,75 +5,75 @@ Hot: builtins only. :mod:`gstack_hosts.claude_code.records` says why searching f
 
 
 class Style:
-    """The needles for one way of writing JSON: without spaces (Claude Code), or with one after colons and commas."""
+    """The needles for one way of writing JSON; as they stand here, without spaces, as Claude Code does."""
 
-    def __init__(self, colon: str, comma: str) -> None:
-        def key(name: str, value: str = "") -> str:
-            return f'"{name}"{colon}{value}'
-
-        def needle(*parts: str) -> bytes:
-            return "".join(parts).encode()
-
-        kind = key("type", '"tool_result"')
-        uuid = key("uuid", '"')
-        # how a record starts, what tells its kind
-        self.parent = needle("{", key("parentUuid", '"'))
-        self.attachment = needle(key("attachment", "{"), key("type", '"'))
-        self.progress = needle(key("type", '"progress"'), comma, key("data", "{"), key("type", '"'))
-        self.main = needle(key("isSidechain", "false"))
-        self.user = needle(key("type", '"user"'))
-        self.assistant = needle(key("type", '"assistant"'))
-        # its message
-        self.message = needle(key("message", "{"))
-        self.content = needle(key("content", "["))
-        self.id = needle(key("id", '"'))
-        # its id and time
-        self.uuid = needle(uuid)
-        self.stamp = needle(key("timestamp", '"'))
-        self.after_uuid = needle('"', comma, key("timestamp", '"'))
-        # a message of the model: what follows its content, what stands before its uuid; a call and what is in it
-        self.stop = needle("]", comma, key("stop_reason"))
-        self.tail = needle(key("type", '"assistant"'), comma, uuid)
-        self.call = needle("[{", key("type", '"tool_use"'), comma, key("id", '"'))
-        self.name = needle('"', comma, key("name", '"'))
-        self.path = needle(key("file_path", '"'))
-        self.block = needle("}", comma, "{", key("type", '"'))
-        # a result: the id of its call, in either order; what follows; another key; what ends its message
-        self.ref = needle("[{", key("tool_use_id", '"'))
-        self.result = needle("[{", kind, comma, key("tool_use_id", '"'))
-        self.after_ref = needle('"', comma, kind, comma, key("content"))
-        self.fine = needle(comma, key("is_error", "false"))
-        self.key = needle('"', comma, '"')
-        self.closed = needle("}]}", comma, uuid)
-        self.shut = needle("}", comma, uuid)
-        # its value: right after the time or anywhere; a shell's, and what follows its output
-        self.value = needle('"', comma, key("toolUseResult"))
-        self.any_value = needle(key("toolUseResult"))
-        self.output = needle("{", key("stdout"))
-        self.errors = needle(comma, key("stderr"))
-        #: What a value starts with that holds nothing an event needs.
-        self.dull = tuple(
-            [
-                needle("{", start)
-                for start in (
-                    key("stdout"),
-                    key("type", '"text"'),
-                    key("type", '"create"'),
-                    key("type", '"update"'),
-                    key("type", '"image"'),
-                    key("type", '"file_unchanged"'),
-                    key("filePath"),
-                    key("filenames"),
-                    key("mode"),
-                    key("oldTodos"),
-                    key("bytes"),
-                    key("query"),
-                )
-            ]
-        )
+    # how a record starts, what tells its kind
+    parent = b'{"parentUuid":"'
+    attachment = b'"attachment":{"type":"'
+    progress = b'"type":"progress","data":{"type":"'
+    main = b'"isSidechain":false'
+    user = b'"type":"user"'
+    assistant = b'"type":"assistant"'
+    # its message
+    message = b'"message":{'
+    content = b'"content":['
+    id = b'"id":"'
+    # its id and time
+    uuid = b'"uuid":"'
+    stamp = b'"timestamp":"'
+    after_uuid = b'","timestamp":"'
+    # a message of the model: what follows its content, what stands before its uuid; a call and what is in it
+    stop = b'],"stop_reason":'
+    tail = b'"type":"assistant","uuid":"'
+    call = b'[{"type":"tool_use","id":"'
+    name = b'","name":"'
+    path = b'"file_path":"'
+    block = b'},{"type":"'
+    # a result: the id of its call, in either order; what follows; another key; what ends its message
+    ref = b'[{"tool_use_id":"'
+    result = b'[{"type":"tool_result","tool_use_id":"'
+    after_ref = b'","type":"tool_result","content":'
+    fine = b',"is_error":false'
+    key = b'","'
+    closed = b'}]},"uuid":"'
+    shut = b'},"uuid":"'
+    # its value: right after the time or anywhere; a shell's, and what follows its output
+    value = b'","toolUseResult":'
+    any_value = b'"toolUseResult":'
+    output = b'{"stdout":'
+    errors = b',"stderr":'
+    #: What a value starts with that holds nothing an event needs.
+    dull: "tuple[bytes, ...]" = (
+        b'{"stdout":',
+        b'{"type":"text"',
+        b'{"type":"create"',
+        b'{"type":"update"',
+        b'{"type":"image"',
+        b'{"type":"file_unchanged"',
+        b'{"filePath":',
+        b'{"filenames":',
+        b'{"mode":',
+        b'{"oldTodos":',
+        b'{"bytes":',
+        b'{"query":',
+    )
 
 
-_COMPACT = Style(":", ",")
+def _spaced() -> Style:
+    """With a space after colons and commas, as Python's ``json`` writes by itself."""
+
+    def spaced(needle: bytes) -> bytes:
+        return needle.replace(b'":', b'": ').replace(b',"', b', "').replace(b",{", b", {")
+
+    style = Style()
+    for name, value in vars(Style).items():
+        if isinstance(value, bytes):
+            setattr(style, name, spaced(value))
+    style.dull = tuple([spaced(start) for start in Style.dull])
+    return style
+
+
+_COMPACT = Style()
 _SPACED: "list[Style]" = []  # made when it is needed
 
 
@@ -82,5 +82,5 @@ def style_of(data: bytes, start: int) -> Style:
     if data.find(b'": ', start, start + 60) < 0:
         return _COMPACT
     if not _SPACED:
-        _SPACED.append(Style(": ", ", "))
+        _SPACED.append(_spaced())
     return _SPACED[0]

@@ -13,7 +13,6 @@ from gstack.api import (
     HookEvent,
 )
 from gstack.lowlevel import dump_json
-from gstack_hosts.claude_code.envelopes import feedback, is_interruption, origin_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ def _fill_prompt(event: HookEvent, payload: "Mapping[str, Any]") -> bool:
 def origin_of_prompt(text: str) -> str:
     """Who wrote a prompt: ``user``, ``continuation`` for a stop hook's feedback, or one of the client's own
     envelopes."""
+    from gstack_hosts.claude_code.envelopes import feedback, is_interruption, origin_of
+
     if feedback(text) is not None or is_interruption(text):
         return "continuation"
     return origin_of(text, {})

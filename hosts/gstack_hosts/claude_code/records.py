@@ -13,6 +13,7 @@ from gstack_hosts.claude_code.needles import Style, style_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from gstack_hosts.claude_code.events import Decoder
@@ -32,6 +33,8 @@ _TELLING = (b"queued_command", b"hook_additional_context", b"task_status", b"age
 #: Tools whose input holds whole texts of which events keep nothing.
 _WRITERS = ("Edit", "Write", "MultiEdit")
 
+#: How the text of a shell's result begins that may say that the command goes on in the background.
+_BACKGROUND = b'"Command '
 #: What a record of the conversation begins with.
 _RECORD = b'{"parentUuid"'
 
@@ -39,34 +42,23 @@ _RECORD = b'{"parentUuid"'
 _HEAD = 1500
 
 
-class Heads:
-    """How the frequent records of a session begin: but for ids, their first bytes are the same again and again.
-
-    ``result`` are the bytes from the end of the parent's id to the id of the call that is answered; ``message`` those
-    to the message's id, and ``content`` those from there to its content; ``dull`` those to the end of the type of
-    a record that gives no event. Empty stands for "none yet"; each is set when such a record was looked at in full.
-    ``style`` is how the session's first line is written. All this saves time and changes nothing: a line means the same
-    whatever stood before it.
-    """
-
-    __slots__ = ("content", "dull", "message", "result", "style")
-
-    def __init__(self) -> None:
-        self.style: Style | None = None
-        self.result = self.message = self.content = self.dull = b""
-
-
-def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, size: int) -> None:
+def feed(decoder: "Decoder", place: int, data: bytes, start: int, size: int) -> None:
     """Give ``decoder`` the records of the lines ``data[start:size]``; ``data`` starts at byte ``place`` of the file.
 
     A line that is broken, empty or no object is passed over, and one that holds two objects (a lost newline) is two
     records. A last line without its newline may still be being written: it counts when it is complete. Never raises.
+
+    But for ids, the frequent records of a session begin with the same bytes again and again: these are
+    ``decoder.heads``. A message of the model from the end of its parent's id to its own id, and from there to its
+    content; a result from the end of its parent's id to the id of the call that is answered; a record that gives no
+    event up to the end of its type. Empty stands for "none yet"; each is set when such a record was looked at in full.
+    All this saves time and changes nothing: a line means the same whatever stood before it.
     """
     find = data.find
-    style = heads.style = heads.style or style_of(data, start)
+    style = style_of(data, start)
     parent, to_id = style.parent, len(style.parent)
     holes = find(b"\0", start, size) >= 0  # a crash leaves them; lines without are read as ever
-    message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
+    message, content, result, dull = decoder.heads
     to_message, to_content, to_result, to_dull = len(message), len(content), len(result), len(dull)
     while start < size:
         end = find(b"\n", start, size)
@@ -79,7 +71,7 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
                     kind = find(b'"', start + 8, end) + 1
                     done = data[kind : find(b'"', kind, end)] in _DULL and not _goes_on(data, kind, end)
                 elif data[start : start + to_id] != parent or find(b'"', start + to_id, end) != at:
-                    done = _checked(decoder, data, style_of(data, start), Heads(), (start, 0, end), place)
+                    done = _checked(decoder, data, style_of(data, start), (start, 0, end), place)
                 elif to_result and data[at : at + to_result] == result:
                     done = _result(decoder, data, style, start, at + to_result, end, place)
                 elif to_dull and data[at : at + to_dull] == dull:
@@ -93,8 +85,8 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
                         ids = data[ident:quote].decode("ascii"), "", ""
                         done = _message(decoder, data, style, start, quote + to_content - 1, end, ids, place)
                     else:
-                        done = _checked(decoder, data, style, heads, (start, at, end), place)
-                        message, content, result, dull = heads.message, heads.content, heads.result, heads.dull
+                        done = _checked(decoder, data, style, (start, at, end), place)
+                        message, content, result, dull = decoder.heads
                         to_message, to_content = len(message), len(content)
                         to_result, to_dull = len(result), len(dull)
             except (ValueError, RecursionError):
@@ -102,13 +94,16 @@ def feed(decoder: "Decoder", heads: Heads, place: int, data: bytes, start: int, 
             if done:
                 start = end + 1
                 continue
-        for record in records_of(data[start:end]):
+        for record in records_of(data[start:end], few=decoder.few):
             decoder.add(record, place + start)
         start = end + 1
 
 
-def records_of(line: bytes) -> "list[dict[str, Any]]":
-    """The records on a line, whole. Usually one; two when a newline was lost, none when it is broken. Never raises."""
+def records_of(line: bytes, *, few: bool = False) -> "list[dict[str, Any]]":
+    """The records on a line, whole. Usually one; two when a newline was lost, none when it is broken. Never raises.
+
+    ``few``: as for :class:`gstack_hosts.claude_code.events.Decoder`.
+    """
     text = line.replace(b"\0", b"").decode("utf-8", "replace")
     found: list[dict[str, Any]] = []
     place = 1 if text.startswith("\ufeff") else 0
@@ -117,7 +112,7 @@ def records_of(line: bytes) -> "list[dict[str, Any]]":
         if start < 0 or text[place:start].strip():
             return found  # nothing more, or no object
         try:
-            value, place = scan_json(text, start)
+            value, place = scan_json(text, start, alone=few)
         except (ValueError, RecursionError):
             place = _next_record(text, start + 1)
             if place < 0:
@@ -139,9 +134,7 @@ def _next_record(text: str, start: int) -> int:
         start += 1
 
 
-def _checked(
-    decoder: "Decoder", data: bytes, style: Style, heads: Heads, places: "tuple[int, int, int]", place: int
-) -> bool:
+def _checked(decoder: "Decoder", data: bytes, style: Style, places: "tuple[int, int, int]", place: int) -> bool:
     """Give ``decoder`` the record of a line that begins otherwise than those before it, and remember how it begins.
 
     ``places`` are where the line starts, where its parent's id ends (0: it has no uuid there) and where the line ends.
@@ -154,7 +147,7 @@ def _checked(
     if at < 0:
         stop = _dull_until(data, style, start, end)
         if known and stop:
-            heads.dull = data[known:stop]
+            decoder.heads = (*decoder.heads[:3], data[known:stop])
         return stop > 0
     if not _is_plain_head(data, style, start, at, end):
         return False
@@ -172,7 +165,8 @@ def _checked(
         if not _result(decoder, data, style, start, ref, end, place):
             return _results(decoder, data, (start, body, end), style, (uuid, stamp), place)
         if known:
-            heads.result = data[known:ref]
+            message, text, _, dull = decoder.heads
+            decoder.heads = (message, text, data[known:ref], dull)
         return True
     ident = find(style.id, at, content)
     typed = find(style.assistant, start, at) > 0
@@ -185,7 +179,7 @@ def _checked(
     if not _message(decoder, data, style, start, body, end, (data[ident:quote].decode("ascii"), uuid, stamp), place):
         return False
     if known and not uuid:
-        heads.message, heads.content = data[known:ident], data[quote : body + 1]
+        decoder.heads = (data[known:ident], data[quote : body + 1], *decoder.heads[2:])
     return True
 
 
@@ -233,12 +227,12 @@ def _message(
     stop = find(style.stop, body, end) + 1
     blocks: Any = None
     if not stop:
-        blocks, stop = _scan(data, body, end)
+        blocks, stop = _scan(data, body, end, decoder.few)
     elif stop - body > 800 and data.startswith(style.call, body):
         blocks = _writer(data, style, body, stop)
     if blocks is None:
         text = data[body:stop].decode("utf-8", "replace")
-        blocks, length = scan_json(text)
+        blocks, length = scan_json(text, alone=decoder.few)
         if length != len(text):
             return False
     if not uuid:
@@ -285,14 +279,17 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
         return False
     stop = closed - len(style.fine) if startswith(style.fine, closed - len(style.fine)) else closed
     ident = data[ref:quote].decode("ascii")
-    said = None
-    if decoder.needs_text(ident) or data[text] != 0x22:
+    said: object = None
+    kind = decoder.needs_text(ident)
+    if data[text] != 0x22 or kind == "agent" or (kind and startswith(_BACKGROUND, text)):
         raw = data[text:stop].decode("utf-8", "replace")
-        said, length = scan_json(raw)
+        said, length = scan_json(raw, alone=decoder.few)
         if length != len(raw):
             return False
     elif not _is_one_text(data, style, text, stop):
         return False
+    elif kind:
+        said = _later(data[text:stop])
     uuid, stamp, after = _pair(data, style, closed + len(style.closed), end)
     if not uuid or "\\" in ident or find(_RECORD, closed, after) >= 0:
         return False
@@ -300,7 +297,7 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
     if startswith(style.value, after):
         after += len(style.value)
         if not startswith(style.dull, after):
-            value, after = _scan(data, after, end)
+            value, after = _scan(data, after, end, decoder.few)
         elif startswith(style.output, after):
             same = after + len(style.output) + stop - text  # what a shell printed stands twice
             after = same if startswith(style.errors, same) else after
@@ -310,6 +307,18 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
         return False
     decoder.take_result(uuid, stamp, place + start, ident, said, value)
     return True
+
+
+def _later(raw: bytes) -> "Callable[[], str]":
+    """A function that decodes a JSON text."""
+
+    def text() -> str:
+        try:
+            return str(scan_json(raw.decode("utf-8", "replace"))[0])
+        except ValueError:  # a broken escape: the line isn't looked at a second time
+            return ""
+
+    return text
 
 
 def _goes_on(data: bytes, start: int, end: int) -> bool:
@@ -335,7 +344,7 @@ def _results(
     """Results in another order of keys, or several in one record, whose list begins at ``body``."""
     start, body, end = places
     uuid, stamp = ids
-    blocks, stop = _scan(data, body, end)
+    blocks, stop = _scan(data, body, end, decoder.few)
     for block in blocks:
         if not isinstance(block, dict) or block.get("type") != "tool_result" or block.get("is_error") is True:
             return False
@@ -348,15 +357,15 @@ def _results(
     if at > 0:
         at += len(style.any_value)
         if not data.startswith(style.dull, at):
-            value = _scan(data, at, end)[0]
+            value = _scan(data, at, end, decoder.few)[0]
     decoder.take_results(uuid, stamp, place + start, blocks, value)
     return True
 
 
-def _scan(data: bytes, at: int, end: int) -> "tuple[Any, int]":
+def _scan(data: bytes, at: int, end: int, few: bool) -> "tuple[Any, int]":
     """The JSON value at ``at``, and where it ends. Raises ValueError."""
     text = data[at:end].decode("utf-8", "replace")
-    value, stop = scan_json(text)
+    value, stop = scan_json(text, alone=few)
     if not text.isascii():
         if "\ufffd" in text:
             raise ValueError("bytes that aren't UTF-8 move the places")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gstack.api import Finding, Registration
+from gstack.config import SWITCHES
 from gstack.errors import SettingsError
 from gstack.jsonfile import decode, read
 from gstack.jsontext import JsonError, Node, parse
@@ -247,10 +248,24 @@ def _entries(root: Node | None, wanted: Sequence[Registration], launcher: str) -
     for have in found:
         if have in pairs.values():
             continue
+        feature = None if (have.event, have.args) in known else _feature_of(have, launcher)
+        if feature:
+            detail = f"registered, and does nothing while {feature} is off (gstack setup takes it out)"
+            findings.append(Finding("info", f"hook {have.event}", detail))
+            continue
         what = "registered twice" if (have.event, have.args) in known else "left over"
         status = "fail" if what == "registered twice" else "warn"
         findings.append(Finding(status, f"hook {have.event}", f"{what}: {have}", _AGAIN))
     return findings
+
+
+def _feature_of(have: Found, launcher: str) -> str | None:
+    """The feature that an entry is for, exactly as it would be registered now."""
+    from gstack_hosts.claude_code.settings import registrations
+
+    every = registrations(SWITCHES)
+    fits = (want for want in every if want.event == have.event and not differs(want, have, launcher))
+    return next((want.feature for want in fits), None)
 
 
 def _elsewhere(

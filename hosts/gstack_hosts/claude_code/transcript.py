@@ -6,20 +6,23 @@ decodes from the load on; a session that loaded no such skill is decided by sear
 
 import gc
 
-from gstack.errors import UnknownShape
 from gstack.lowlevel import CHUNK, join
-from gstack.transcript import TAIL, Source, epoch, is_load_of, since_load
+from gstack.transcript import TAIL, Source, epoch, is_load_of, lines_of, since_load
 from gstack_hosts.claude_code.events import Decoder
-from gstack_hosts.claude_code.paths import config_dir
-from gstack_hosts.claude_code.records import Heads, feed
+from gstack_hosts.claude_code.records import feed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import TypeVar
 
     from gstack.api import Event
+    from gstack.errors import UnknownShape
 
     Line = tuple[int, bytes]
+    #: Whole lines, as :meth:`gstack.transcript.Source.chunks` gives them.
+    Chunk = tuple[int, bytes, int, int]
+    T = TypeVar("T")
 
 #: What an escape of a printable ASCII character starts with.
 _ESCAPE = b"\\u00"
@@ -35,8 +38,7 @@ def read_transcript(path: str, *, max_bytes: int) -> "list[Event]":
     Raises UnknownShape when not one user or assistant record of a known shape is in it (an empty file has none),
     ContractState when it can't be read or has more than ``max_bytes``.
     """
-    with Source(path, max_bytes) as source, _NoCollector():
-        return _whole(source)
+    return _reading(path, max_bytes, CHUNK, _whole)
 
 
 def read_run(
@@ -51,16 +53,7 @@ def read_run(
     A record that was copied from before the load is told by its time, which is older; only a whole stretch of history
     that was copied, its load included, and that begins farther back than was read, is taken for the original.
     """
-    with Source(path, max_bytes, block=block) as source, _NoCollector():
-        search = _Search(source, skills)
-        run = search.backwards(tail)
-        if run == [] and search.searched_from > 0:
-            run = search.forwards()
-        if run is None:
-            return since_load(_whole(source), skills)
-        if not search.shaped:
-            raise _unknown(path)
-        return run
+    return _reading(path, max_bytes, block, lambda source: _Search(source, skills).run(tail))
 
 
 def last_load(
@@ -71,19 +64,14 @@ def last_load(
     It costs a search and no more, however far back the load stands: for the many stops at which the load alone tells
     that there is nothing to judge.
     """
-    with Source(path, max_bytes, block=block) as source, _NoCollector():
-        search = _Search(source, skills)
-        load = search.load_backwards(tail)
-        if load is None and search.searched_from > 0:
-            load = search.load_forwards()
-        if not search.shaped:
-            raise _unknown(path)
-        return load
+    return _reading(path, max_bytes, block, lambda source: _Search(source, skills).load(tail))
 
 
 def transcripts(env: "Mapping[str, str]") -> "list[str]":
     """The sessions' transcripts on this machine, newest first; subagents' files are not among them."""
     import os
+
+    from gstack_hosts.claude_code.paths import config_dir
 
     found = []
     root = join(config_dir(env), "projects")
@@ -108,40 +96,35 @@ def _entries(folder: str) -> "list[str]":
         return []
 
 
-class _NoCollector:
-    """Keeps the garbage collector from walking the many objects of a long transcript, which hold no cycles."""
-
-    def __enter__(self) -> None:
-        self.was_on = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *exc: object) -> None:
-        if self.was_on:
+def _reading(path: str, max_bytes: int, block: int, read: "Callable[[Source], T]") -> "T":
+    """What ``read`` makes of a transcript; the garbage collector would walk its many objects, which hold no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        with Source(path, max_bytes, block=block) as source:
+            return read(source)
+    finally:
+        if was_on:
             gc.enable()
 
 
-def _decoded(lines: "Iterable[Line]") -> Decoder:
-    decoder, heads = Decoder(), Heads()
-    for place, line in lines:
-        feed(decoder, heads, place, line, 0, len(line))
-    return decoder
-
-
-def _decoded_from(source: Source, start: int) -> Decoder:
-    decoder, heads = Decoder(), Heads()
-    for place, data, first, last in source.chunks(start, source.size):
-        feed(decoder, heads, place, data, first, last)
+def _decoded(chunks: "Iterable[Chunk]", *, few: bool = False) -> Decoder:
+    decoder = Decoder(few=few)
+    for place, data, first, last in chunks:
+        feed(decoder, place, data, first, last)
     return decoder
 
 
 def _whole(source: Source) -> "list[Event]":
-    decoder = _decoded_from(source, 0)
+    decoder = _decoded(source.chunks(0, source.size))
     if not decoder.shaped:
         raise _unknown(source.path)
     return decoder.finished()
 
 
-def _unknown(path: str) -> UnknownShape:
+def _unknown(path: str) -> "UnknownShape":
+    from gstack.errors import UnknownShape
+
     return UnknownShape(f"{path}: no user or assistant record of a Claude Code transcript is in it")
 
 
@@ -149,120 +132,94 @@ def _unknown(path: str) -> UnknownShape:
 
 
 class _Search:
-    """Looks for the last load of one of ``skills``.
+    """Looks for the last load of one of ``skills``: first in what is near the end, then from the start on.
 
-    Both searches give the run; ``[]`` when they found none where they looked; None when only the whole transcript can
-    tell, because a record after the load may be the copy of one before it.
+    A record after the load may be the copy of one before it; what is None then can only be told by more reading.
     """
 
     def __init__(self, source: Source, skills: "Collection[str]") -> None:
         self.source = source
         self.skills = skills
-        #: Whether a record of the known shape was seen.
-        self.shaped = False
         #: No line from here on loads one of the skills.
         self.searched_from = source.size
+        #: What was read after the load's line began, last chunk first; the chunk that stands before the load.
+        self.after: list[Chunk] = []
+        self.before: Chunk = (0, b"", 0, 0)
+        #: The chunks that come before that.
+        self.back: Iterator[Chunk] = iter(())
 
-    def backwards(self, limit: int) -> "list[Event] | None":
-        """Search the last ``limit`` bytes, last line first."""
-        lines: list[Line] = []
-        back = self.source.lines_back(limit)
-        return self._run_in_tail(lines, back) if self._find_back(lines, back) else []
+    def run(self, tail: int) -> "list[Event]":
+        """The run, searched ``tail`` bytes back before it is searched from the start."""
+        run = self.run_in_tail() if self.find_back(tail) else []
+        if run == [] and self.searched_from > 0:
+            run = self.run_from_start()
+        if run is None:
+            return since_load(_whole(self.source), self.skills)
+        return run or self.nothing()
 
-    def _find_back(self, lines: "list[Line]", back: "Iterator[Line]") -> bool:
-        """Take lines from ``back`` up to the first that holds a load; all that were taken are added to ``lines``."""
-        for place, line in back:
-            lines.append((place, line))
-            self._look_at_shape(line)
-            self.searched_from = place
-            if not self.skills:
-                if self.shaped:
-                    self.searched_from = 0
-                    break
-            elif _may_load(line) and self._loads(line) and self._confirmed(place, line, reversed(lines[:-1]), ()):
-                return True
-        return False
-
-    def forwards(self) -> "list[Event] | None":
-        """Search from the start up to where the search from the end stopped."""
-        for place, _ in self._find_on():
-            return self._run_from(place)
-        return []
-
-    def _find_on(self) -> "Iterator[Line]":
-        """The lines before ``searched_from`` that hold a load, if the call in it succeeds."""
-        for place, data, first, last in self.source.chunks(0, self.searched_from):
-            at = first
-            while not self.shaped and at < last:
-                end = _end_of_line(data, at, last)
-                self._look_at_shape(data[at:end])
-                at = end
-            for start, end in _candidates(data, first, last) if self.skills else ():
-                if self._loads(data[start:end]):
-                    yield place + start, data[start:end]
-
-    def load_backwards(self, limit: int) -> "Event | None":
-        """The load, if it is in the last ``limit`` bytes; None when it isn't, or may be the copy of another."""
-        lines: list[Line] = []
-        back = self.source.lines_back(limit)
-        if not self._find_back(lines, back):
-            return None
-        place, line = lines[-1]
-        load = self._confirmed(place, line, reversed(lines[:-1]), ())
-        newest = self._newest(lines, back)
-        if load is None or (newest is None and lines[-1][0] == 0):
-            return load
-        if newest is not None and load.ts is not None and newest < load.ts:
-            return load
-        if self._stands_before(place, [load.uid]):
+    def load(self, tail: int) -> "Event | None":
+        """The load alone."""
+        load = self.find_back(tail)
+        if load is not None and not self.is_original(load):
+            load = None
             self.searched_from = self.source.size  # all lines are still to be searched
-            return None
+        if load is None and self.searched_from > 0:
+            load = self.load_from_start()
+        if load is None:
+            self.nothing()
         return load
 
-    def load_forwards(self) -> "Event | None":
-        """The last load before ``searched_from`` whose call succeeded."""
-        found: list[tuple[int, bytes, set[str]]] = []
-        known: set[str] = set()
-        for place, line in self._find_on():
-            uids = {event.uid for event in _decoded([(place, line)]).events if event.type == "load"}
-            if uids - known:  # else it is a copy
-                found.append((place, line, uids & known))
-            known |= uids
-        for place, line, copied in reversed(found):
-            after = self.source.chunks(place + len(line), self.source.size)
-            later = ((at + first, data[first:last]) for at, data, first, last in after)
-            load = self._confirmed(place, line, later, copied)
-            if load is not None:
-                return load
+    def nothing(self) -> "list[Event]":
+        """No events, if this is a transcript at all. Raises UnknownShape."""
+        for place, line in self.source.lines_back(self.source.size):
+            if _decoded([(place, line, 0, len(line))], few=True).shaped:
+                return []
+        raise _unknown(self.source.path)
+
+    # ------------------------------------------------------------------------------------- from the end
+
+    def find_back(self, limit: int) -> "Event | None":
+        """The last load in the last ``limit`` bytes; what was read stands in ``after`` and ``before``."""
+        if not self.skills:
+            self.searched_from = 0
+            return None
+        self.back = self.source.chunks_back(limit)
+        for place, data, first, last in self.back:
+            for start, end in _candidates_back(data, first, last):
+                later = [(place, data, end, last), *reversed(self.after)]
+                load = self.confirmed((place, data, start, end), later)
+                if load is not None:
+                    self.after.append((place, data, start, last))
+                    self.before = (place, data, first, start)
+                    self.searched_from = place + start
+                    return load
+            self.after.append((place, data, first, last))
+            self.searched_from = place + first
         return None
 
-    def _look_at_shape(self, line: bytes) -> None:
-        if not self.shaped:
-            self.shaped = _decoded([(0, line)]).shaped
+    def lines_before(self) -> "Iterator[Line]":
+        """The lines before the load that was found from the end, the nearest first."""
+        yield from lines_of(*self.before)
+        for chunk in self.back:
+            yield from lines_of(*chunk)
 
-    def _loads(self, line: bytes) -> bool:
-        """Whether a line loads one of the skills, if the call that it holds succeeds."""
-        return any(is_load_of(event, self.skills) for event in _decoded([(0, line)]).events)
+    def is_original(self, load: "Event") -> bool:
+        """Whether the load that was found from the end is no copy of one that stands before it."""
+        looked: list[Line] = []
+        newest = self.newest(looked, self.lines_before())
+        if newest is None and (looked[-1][0] if looked else load.ordinal) == 0:
+            return True
+        if newest is not None and load.ts is not None and newest < load.ts:
+            return True
+        return not self.stands_before(load.ordinal, [load.uid])
 
-    def _confirmed(self, place: int, line: bytes, later: "Iterable[Line]", copied: "Collection[str]") -> "Event | None":
-        """The last load on a line, but for the ``copied``, whose call has a result in ``later`` that is no failure."""
-        decoder = _decoded([(place, line)])
-        for at, data in later:
-            if not decoder.loading:
-                break
-            if any(_mentions(data, ref) for ref in decoder.loading):
-                feed(decoder, Heads(), at, data, 0, len(data))
-        loads = [event for event in decoder.finished() if event.ordinal == place and is_load_of(event, self.skills)]
-        return next((load for load in reversed(loads) if load.uid not in copied), None)
-
-    def _newest(self, lines: "list[Line]", back: "Iterator[Line]") -> "float | None":
-        """The latest time of the messages before the last of ``lines`` (in reverse order), as far as they need no more
-        reading, but of one at least; None when there is none. All lines that are looked at are added to ``lines``."""
-        size, block = self.source.size, self.source.block
-        edge = size - (size - lines[-1][0] + block - 1) // block * block
+    def newest(self, looked: "list[Line]", before: "Iterator[Line]") -> "float | None":
+        """The latest time of the messages before the load, as far as they need no more reading, but of one at least;
+        None when there is none. All lines that are looked at are added to ``looked``."""
+        edge = self.before[0] + self.before[2]
         newest = None
-        for entry in back:
-            lines.append(entry)
+        for entry in before:
+            looked.append(entry)
             stamp = _time_of(entry[1])
             if stamp is not None and (newest is None or stamp > newest):
                 newest = stamp
@@ -270,27 +227,77 @@ class _Search:
                 break
         return newest
 
-    def _run_in_tail(self, lines: "list[Line]", back: "Iterator[Line]") -> "list[Event] | None":
-        """The run from the load on the last of ``lines`` (in reverse order) on; ``back`` gives the lines before it."""
-        decoder, start = _decoded(reversed(lines)), lines[-1][0]
-        more = list(lines)
-        newest = self._newest(more, back)
+    def run_in_tail(self) -> "list[Event] | None":
+        """The run from the load on that was found from the end."""
+        after = self.after[::-1]
+        start = after[0][0] + after[0][2]
+        decoder = _decoded(after)
+        looked: list[Line] = []
+        before = self.lines_before()
+        newest = self.newest(looked, before)
         if decoder.orphans:  # as a rule the results of calls that stand in the load's own message
-            more.extend([entry for _, entry in zip(range(_CONTEXT), back, strict=False)])
+            looked.extend([entry for _, entry in zip(range(_CONTEXT), before, strict=False)])
         elif newest is None or decoder.first is None or newest >= decoder.first:
             # the load stands behind a record that is no older, so it may itself be a copy
             decoder.suspects.append(decoder.events[0].uid)
-        if decoder.orphans or more[-1][0] == 0:
-            decoder, start = _decoded(reversed(more)), more[-1][0]
-        return self._run_of(decoder, start)
+        if looked and (decoder.orphans or looked[-1][0] == 0):
+            start = looked[-1][0]
+            decoder = _decoded([*[(place, line, 0, len(line)) for place, line in reversed(looked)], *after])
+        return self.run_of(decoder, start)
 
-    def _run_from(self, start: int) -> "list[Event] | None":
-        """The run when no line before ``start`` holds a load."""
-        decoder = _decoded_from(self.source, start)
-        self.shaped = self.shaped or decoder.shaped
-        return self._run_of(decoder, start)
+    # ----------------------------------------------------------------------------------- from the start
 
-    def _run_of(self, decoder: Decoder, start: int) -> "list[Event] | None":
+    def run_from_start(self) -> "list[Event] | None":
+        """The run from the first line on that may hold a load, up to where the search from the end stopped."""
+        for place, _ in self.find_on():
+            decoder = _decoded(self.source.chunks(place, self.source.size))
+            return self.run_of(decoder, place)
+        return []
+
+    def load_from_start(self) -> "Event | None":
+        """The last load before ``searched_from`` whose call succeeded."""
+        found: list[tuple[int, bytes, set[str]]] = []
+        known: set[str] = set()
+        for place, line in self.find_on():
+            events = _decoded([(place, line, 0, len(line))], few=True).events
+            uids = {event.uid for event in events if event.type == "load"}
+            if uids - known:  # else it is a copy
+                found.append((place, line, uids & known))
+            known |= uids
+        for place, line, copied in reversed(found):
+            later = self.source.chunks(place + len(line), self.source.size)
+            load = self.confirmed((place, line, 0, len(line)), later, copied)
+            if load is not None:
+                return load
+        return None
+
+    def find_on(self) -> "Iterator[Line]":
+        """The lines before ``searched_from`` that hold a load, if the call in it succeeds."""
+        for place, data, first, last in self.source.chunks(0, self.searched_from):
+            for start, end in _candidates(data, first, last):
+                events = _decoded([(place, data, start, end)], few=True).events
+                if any(is_load_of(event, self.skills) for event in events):
+                    yield place + start, data[start:end]
+
+    # --------------------------------------------------------------------------------------------- both
+
+    def confirmed(self, line: "Chunk", later: "Iterable[Chunk]", copied: "Collection[str]" = ()) -> "Event | None":
+        """The last load on a line, but for the ``copied``, whose call has a result in ``later`` that is no failure."""
+        decoder = _decoded([line], few=True)
+        here = line[0] + line[2]
+        if not any(is_load_of(event, self.skills) for event in decoder.events):
+            return None
+        for place, data, first, last in later:
+            if not decoder.loading:
+                break
+            for start, end in _mentions(data, first, last, decoder.loading):
+                feed(decoder, place, data, start, end)
+                if not decoder.loading:
+                    break
+        loads = [event for event in decoder.finished() if event.ordinal == here and is_load_of(event, self.skills)]
+        return next((load for load in reversed(loads) if load.uid not in copied), None)
+
+    def run_of(self, decoder: Decoder, start: int) -> "list[Event] | None":
         """The run among a decoder's events, unless something from before ``start`` may have been copied into it."""
         events = decoder.finished()
         run = since_load(events, self.skills)
@@ -301,9 +308,9 @@ class _Search:
             return None
         line = [event for event in events[: -len(run)] if event.ordinal == run[0].ordinal]
         older = [event.uid for event in line + run if event.ts is not None and event.ts < since]
-        return None if self._stands_before(start, [*decoder.suspects, *older]) else run
+        return None if self.stands_before(start, [*decoder.suspects, *older]) else run
 
-    def _stands_before(self, start: int, ids: "list[str]") -> bool:
+    def stands_before(self, start: int, ids: "list[str]") -> bool:
         """Whether one of ``ids`` may stand before ``start``."""
         ids = list(dict.fromkeys(ids))
         if not ids:
@@ -321,7 +328,7 @@ class _Search:
 def _time_of(line: bytes) -> "float | None":
     """When a message was written, as far as a look tells: the first time stamp on its line. None for any other line."""
     at = line.find(b'"timestamp"')
-    if at < 0 or (b'"user"' not in line and b'"assistant"' not in line):
+    if at < 0 or (b'"user"' not in line and _MESSAGE not in line):
         return None
     start = line.find(b'"', at + 11) + 1
     return epoch(line[start : line.find(b'"', start)].decode("latin-1"))
@@ -332,44 +339,69 @@ def _is_plain(ident: str) -> bool:
     return ident.isascii() and ident.replace("-", "").replace("_", "").replace("@", "").isalnum()
 
 
-def _mentions(line: bytes, ref: str) -> bool:
-    """Whether ``line`` may hold the id ``ref``."""
-    return not _is_plain(ref) or ref.encode() in line
+def _mentions(data: bytes, first: int, last: int, refs: "Collection[str]") -> "Iterator[tuple[int, int]]":
+    """The lines of ``data[first:last]`` that may hold one of the ids ``refs``, in order, as (start, end)."""
+    if not all(map(_is_plain, refs)):
+        yield first, last
+        return
+    needles = [ref.encode() for ref in refs]
+    while first < last:
+        places = [place for place in [data.find(needle, first, last) for needle in needles] if place >= 0]
+        if not places:
+            return
+        start, first = _line_at(data, min(places), first, last)
+        yield start, first
 
 
 # What a line must hold to load a skill: the Skill tool's name (a word in bare quotes can't stand inside a JSON text) or
-# the file that is read, in a message of the model; or the envelope of a typed command.
+# the file that is read, in a message of the model; or the envelope of a typed command. Only such lines are decoded.
+
+_MESSAGE = b'"assistant"'
+_ENVELOPE = b"command-message"
 
 
-def _may_load(line: bytes) -> bool:
-    """Whether ``line`` could hold a load: only then it is decoded."""
-    if b'"assistant"' in line and (b'"Skill"' in line or b"SKILL.md" in line or _escape_in(line, 0, len(line))):
-        return True
-    return b"command-message" in line
+def _holds_call(data: bytes, start: int, end: int) -> bool:
+    """Whether the model's message between ``start`` and ``end`` could load a skill."""
+    find = data.find
+    return find(b'"Skill"', start, end) >= 0 or find(b"SKILL.md", start, end) >= 0 or _escape_in(data, start, end)
 
 
 def _candidates(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
     """The lines of ``data[first:last]`` that could hold a load, in order, as (start, end).
 
-    As :func:`_may_load`, with the most telling mark first, so that most bytes are looked at no more than twice.
+    The most telling mark comes first, so that most bytes are looked at no more than twice.
     """
     found: dict[int, int] = {}
-    at = data.find(b'"assistant"', first, last)
+    at = data.find(_MESSAGE, first, last)
     while at >= 0:
-        start, end = max(data.rfind(b"\n", first, at) + 1, first), _end_of_line(data, at, last)
-        if (
-            data.find(b'"Skill"', start, end) >= 0
-            or data.find(b"SKILL.md", start, end) >= 0
-            or _escape_in(data, start, end)
-        ):
+        start, end = _line_at(data, at, first, last)
+        if _holds_call(data, start, end):
             found[start] = end
-        at = data.find(b'"assistant"', end, last)
-    at = data.find(b"command-message", first, last)
+        at = data.find(_MESSAGE, end, last)
+    at = data.find(_ENVELOPE, first, last)
     while at >= 0:
-        start, end = max(data.rfind(b"\n", first, at) + 1, first), _end_of_line(data, at, last)
+        start, end = _line_at(data, at, first, last)
         found[start] = end
-        at = data.find(b"command-message", end, last)
+        at = data.find(_ENVELOPE, end, last)
     return sorted(found.items())
+
+
+def _candidates_back(data: bytes, first: int, last: int) -> "Iterator[tuple[int, int]]":
+    """The same from the last to the first, for a search that ends at one of the last."""
+    message, envelope = data.rfind(_MESSAGE, first, last), data.rfind(_ENVELOPE, first, last)
+    while message >= 0 or envelope >= 0:
+        start, end = _line_at(data, max(message, envelope), first, last)
+        if envelope >= start or _holds_call(data, start, end):
+            yield start, end
+        if message >= start:
+            message = data.rfind(_MESSAGE, first, start)
+        if envelope >= start:
+            envelope = data.rfind(_ENVELOPE, first, start)
+
+
+def _line_at(data: bytes, at: int, first: int, last: int) -> "tuple[int, int]":
+    """Where the line at ``at`` starts and ends, newline included, within ``data[first:last]``."""
+    return max(data.rfind(b"\n", first, at) + 1, first), _end_of_line(data, at, last)
 
 
 def _end_of_line(data: bytes, at: int, last: int) -> int:

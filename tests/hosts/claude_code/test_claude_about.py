@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gstack.replay.files import SessionFacts, facts_of
+from gstack.session_facts import SessionFacts, facts_of
 from gstack.testing.transcript import Transcript
 from gstack_hosts.claude_code import ClaudeCode
 from gstack_hosts.claude_code.about import about, subagent_transcripts

@@ -357,7 +357,20 @@ def test_what_is_missing_different_double_and_left_over(machine):
     assert machine.wrong() == []
 
 
-def test_leftovers_when_nothing_is_wanted(machine):
+def test_what_is_registered_for_a_feature_that_is_off_is_no_fault(machine):
+    """The hooks read the switch: to switch one off, nothing need be registered anew (switches S2)."""
+    assert machine.wrong(features=()) == []
+    found = [one for one in machine.findings(features=()) if one.check.startswith("hook ")]
+    assert [(one.status, one.detail.split(" while ")[0]) for one in found] == [
+        ("info", "registered, and does nothing")
+    ] * len(ALL)
+    assert {one.detail.split(" while ")[1] for one in found} == {
+        f"{feature} is off (gstack setup takes it out)" for feature in ("skill_routing", "skill_contracts", "gate")
+    }
+
+
+def test_leftovers_of_another_place(machine):
+    machine.path.write_text(machine.path.read_text().replace(machine.launcher, "/old/bin/gstack-hook"))
     found = machine.wrong(features=())
     assert {(entry.status, entry.detail.split(":")[0]) for entry in found} == {("warn", "left over")}
     assert len(found) == len(ALL)

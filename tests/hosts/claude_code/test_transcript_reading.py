@@ -17,7 +17,7 @@ from gstack.errors import ContractState, UnknownShape
 from gstack.transcript import LIMIT, since_load
 from gstack_hosts.claude_code import transcript
 from gstack_hosts.claude_code.events import Decoder
-from gstack_hosts.claude_code.records import Heads, feed, records_of
+from gstack_hosts.claude_code.records import feed, records_of
 from gstack_hosts.claude_code.transcript import last_load, read_run, read_transcript, transcripts
 
 #: Ways to read: as the hook does, and with blocks so small that every edge is met.
@@ -88,7 +88,7 @@ def test_what_is_cut_says_what_is_decoded_whole(shared: Path, style: str) -> Non
         lines = path.read_bytes().split(b"\n")
         data = b"".join([_restyled(line, style) + b"\n" for line in lines])
         fast, plain, place = Decoder(), Decoder(), 0
-        feed(fast, Heads(), 0, data, 0, len(data))
+        feed(fast, 0, data, 0, len(data))
         for line in (
             data.splitlines(keepends=True) if b"\r" not in data else [p + b"\n" for p in data.split(b"\n")[:-1]]
         ):
@@ -120,11 +120,11 @@ def test_frequent_records_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
             "Edit", {"file_path": "/a", "old_string": "x" * 900, "new_string": "y"}, "done", {"filePath": "/a"}
         )
     decoded: list[Any] = []
-    monkeypatch.setattr("gstack_hosts.claude_code.records.records_of", lambda line: decoded.append(line) or [])
+    monkeypatch.setattr("gstack_hosts.claude_code.records.records_of", lambda line, **_: decoded.append(line) or [])
     for spaced in (False, True):
         decoded.clear()
         decoder, data = Decoder(), session.data(spaced=spaced)
-        feed(decoder, Heads(), 0, data, 0, len(data))
+        feed(decoder, 0, data, 0, len(data))
         assert len(decoded) == 1
         assert len(decoder.events) == 35
 

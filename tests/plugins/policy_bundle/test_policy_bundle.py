@@ -10,9 +10,8 @@ from gate_support import SAMPLE, install, payload
 
 import gstack_plugins.policy_bundle as plugin
 from gstack.api import Decision, GateContext, Invocation
-from gstack.errors import BundleError
+from gstack.errors import BundleError, BundleMissing
 from gstack.gate.digest import skill_digest
-from gstack.gate.index import BundleMissing
 
 
 @pytest.mark.parametrize(
