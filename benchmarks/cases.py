@@ -301,7 +301,8 @@ def miss_cases(folder: Path) -> list[Case]:
         path = Path(box.home, ".claude/skills/investigate/SKILL.md")
 
         def touch(path: Path = path) -> None:
-            path.write_text(INVESTIGATE + f"\n<!-- {time.time_ns()} -->\n")
+            # the head: where only the body changed, nothing needs YAML
+            path.write_text(INVESTIGATE.replace("the cause", f"the cause {time.time_ns()}"))
 
         def forget(box: Sandbox) -> None:
             shutil.rmtree(Path(box.root, "snapshot"), ignore_errors=True)

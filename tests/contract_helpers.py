@@ -11,6 +11,7 @@ from gstack.config import Switch
 from gstack.failures import PluginFailed
 from gstack.isolation import isolated
 from gstack.snapshot import SkillIndex
+from gstack.snapshot_build import index_data
 from gstack.testing.transcript import SESSION, Transcript
 
 __all__ = ["SESSION", "Transcript"]
@@ -187,16 +188,18 @@ class FakeHost:
 def index_of(contracts: Mapping[str, Any], *, labels: Mapping[str, str] | None = None) -> SkillIndex:
     """A skill index that holds these contracts."""
     return SkillIndex(
-        {
-            "roots": [],
-            "count": len(contracts),
-            "names": {name: f"/home/u/.claude/skills/{name}/SKILL.md" for name in contracts},
-            "labels": dict(labels or {}),
-            "contracts": dict(contracts),
-            "routing": {},
-            "scorers": {},
-            "rest": {"first_steps": {}, "sources": {}, "skipped": [], "shadowed": []},
-        }
+        index_data(
+            roots=[],
+            names={name: f"/home/u/.claude/skills/{name}/SKILL.md" for name in contracts},
+            labels=dict(labels or {}),
+            contracts=dict(contracts),
+            routing={},
+            scorers={},
+            first_steps={},
+            sources={},
+            skipped=[],
+            shadowed=[],
+        )
     )
 
 

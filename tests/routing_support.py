@@ -12,6 +12,7 @@ from gstack.config import Config, Switch
 from gstack.failures import PluginFailed
 from gstack.hook import HookContext
 from gstack.snapshot import SkillIndex
+from gstack.snapshot_build import index_data
 from gstack_plugins.lexical_scorer import Lexical
 
 DATA = Path(__file__).parent / "data"
@@ -132,19 +133,15 @@ def index_of(
 ) -> SkillIndex:
     skills = skills_of(triggers)
     scorers = {"lexical": Lexical()} if scorers is None else scorers
-    return SkillIndex(
-        {
-            "roots": ["/skills"],
-            "count": len(skills),
-            "names": {skill.name: skill.path for skill in skills},
-            "labels": {},
-            "contracts": {},
-            "routing": {},
-            "scorers": {name: scorer.prepare(skills) for name, scorer in scorers.items()},
-            "rest": {"first_steps": {}, "sources": {}, "skipped": [], "shadowed": []} | more,
-            **more,
-        }
-    )
+    facts: dict[str, Any] = {
+        "names": {skill.name: skill.path for skill in skills},
+        **{part: {} for part in ("labels", "contracts", "routing", "first_steps", "sources")},
+        "skipped": [],
+        "shadowed": [],
+        **more,
+    }
+    prepared = {name: scorer.prepare(skills) for name, scorer in scorers.items()}
+    return SkillIndex(index_data(roots=["/skills"], scorers=prepared, **facts))
 
 
 def context(

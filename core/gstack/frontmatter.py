@@ -7,9 +7,16 @@ Cold, but the hook's slow road imports it: nothing beyond ``re`` at import time,
 """
 
 import re
-from collections.abc import Collection, Iterator
 from functools import lru_cache
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import Any
+
+    _Dict = dict[str, Any]
+else:
+    _Dict = dict
 
 #: The keys that gstack reads; only these are rescued from a head that isn't YAML.
 KEYS = ("name", "description", "triggers", "routing", "contract", "metadata", "disable-model-invocation")
@@ -18,15 +25,18 @@ HEAD_LIMIT = 256 * 1024
 
 _OPEN = re.compile(r"\s*---[ \t]*(?:\n|\Z)")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+# Most heads need none of these: each is compiled when it is used, since that costs a hook that came here as much as
+# reading some files.
+
 #: A line that starts a top-level key: quoted, or a word (with inner colons, as in ``plugin:name:``).
-_KEY = re.compile(
+_KEY = (
     r"""(?:"(?P<double>[^"\n]+)"|'(?P<single>[^'\n]+)'|(?P<plain>[^\s#"'\[\]{},&*!|>%@`?:-]\S*?))[ \t]*:(?=[ \t]|$)"""
 )
 #: Characters that YAML forbids everywhere.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
+_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
 #: What may be an alias, an anchor or a tag; only then are the parser's events looked at.
-_RISKY = re.compile(r"(?:^|[\s\[{,:?-])(?:[*&][\w-]|!)", re.MULTILINE)
-_ITEM = re.compile(r"\s*-[ \t]+(\S.*?)[ \t]*$")
+_RISKY = r"(?m)(?:^|[\s\[{,:?-])(?:[*&][\w-]|!)"
+_ITEM = r"\s*-[ \t]+(\S.*?)[ \t]*$"
 #: Numbers longer than this stay text: YAML 1.1 multiplies a chain of base-60 digits out, which takes seconds.
 _NUMBER_LIMIT = 40
 #: Values nested deeper than this are refused.
@@ -62,7 +72,7 @@ class DateText(str):
     """A plain YAML date as it was written: text, but no trigger."""
 
 
-class Doubled(dict[str, Any]):
+class Doubled(_Dict):
     """A mapping in which a key stands twice, as YAML forbids: the last one counts.
 
     ``key`` is the first such, ``line`` where it stands for the second time, from 0.
@@ -72,7 +82,7 @@ class Doubled(dict[str, Any]):
     line = 0
 
 
-def doubled(value: Any) -> Iterator[Doubled]:
+def doubled(value: "Any") -> "Iterator[Doubled]":
     """Every mapping in ``value``, as :func:`load` gave it, in which a key stands twice."""
     if isinstance(value, Doubled):
         yield value
@@ -80,7 +90,7 @@ def doubled(value: Any) -> Iterator[Doubled]:
         yield from doubled(item)
 
 
-def doubled_key(value: Any) -> str | None:
+def doubled_key(value: "Any") -> str | None:
     """The first key in ``value``, as :func:`load` gave it, that stands twice in one mapping."""
     return next((found.key for found in doubled(value)), None)
 
@@ -89,18 +99,20 @@ class Head:
     """The head of a document.
 
     ``values`` are the top-level keys (all of them, or only those asked for when YAML refused the whole); ``problems``
-    says for each key of ours that couldn't be read as YAML what was wrong; ``body`` is what follows the head.
+    says for each key of ours that couldn't be read as YAML what was wrong; ``body`` is what follows the head; ``text``
+    is the head as written, where it stands between fences and was read as a whole (else None).
     """
 
-    __slots__ = ("body", "problems", "values")
+    __slots__ = ("body", "problems", "text", "values")
 
-    def __init__(self, values: dict[str, Any], problems: dict[str, str], body: str) -> None:
+    def __init__(self, values: "dict[str, Any]", problems: dict[str, str], body: str, text: str | None = None) -> None:
         self.values = values
         self.problems = problems
         self.body = body
+        self.text = text
 
 
-def frontmatter(data: bytes) -> dict[str, Any]:
+def frontmatter(data: bytes) -> "dict[str, Any]":
     """The head of a ``SKILL.md`` as plain data (str, list, dict, int, float, None); empty when it has none.
 
     Booleans and dates stay the words as written. Raises SkillSkipped for what isn't UTF-8 text.
@@ -108,22 +120,22 @@ def frontmatter(data: bytes) -> dict[str, Any]:
     return {key: plain(value) for key, value in read_head(data).values.items()}
 
 
-def read_head(data: bytes, keys: Collection[str] = KEYS) -> Head:
+def read_head(data: bytes, keys: "Collection[str]" = KEYS) -> Head:
     """Find and read the head of a document. Raises SkillSkipped for what isn't UTF-8 text."""
     text = _decode(data)
     opened = _OPEN.match(text)
     if opened is None:
         return Head({}, {}, text)
     rest = text[opened.end() :]
-    fence = _CLOSE.search(rest, 0, HEAD_LIMIT)
-    if fence is not None:
-        head, body = rest[: fence.start()], rest[fence.end() :]
+    parts = _fenced(rest)
+    if parts is not None:
+        head, body = parts
     else:
         cut = rest if len(rest) <= HEAD_LIMIT else rest[:HEAD_LIMIT].rpartition("\n")[0]
         start = _prose(cut, heading=True)
         head, body = rest[:start], rest[start:]
     try:
-        return Head(_mapping(load(head)), {}, body)
+        return Head(_mapping(load(head)), {}, body, None if parts is None else head)
     except Unreadable:
         first = text.count("\n", 0, opened.end()) + 1
         values, problems = read_blocks(head, keys, rescue=True, first=first)
@@ -131,6 +143,21 @@ def read_head(data: bytes, keys: Collection[str] = KEYS) -> Head:
     if start < len(head) and not any(key in keys for key, _, _ in _blocks(head[start:])):
         body = rest[start:]  # the fence was a rule of the body, below a head that nobody closed
     return Head(values, problems, body)
+
+
+def fenced(data: bytes) -> tuple[str, str] | None:
+    """The head and the body of a document, where the head stands between fences; nothing is parsed.
+
+    Raises SkillSkipped for what isn't UTF-8 text.
+    """
+    text = _decode(data)
+    opened = _OPEN.match(text)
+    return None if opened is None else _fenced(text[opened.end() :])
+
+
+def _fenced(rest: str) -> tuple[str, str] | None:
+    fence = _CLOSE.search(rest, 0, HEAD_LIMIT)
+    return None if fence is None else (rest[: fence.start()], rest[fence.end() :])
 
 
 def _decode(data: bytes) -> str:
@@ -143,7 +170,7 @@ def _decode(data: bytes) -> str:
     return text
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _mapping(value: "Any") -> "dict[str, Any]":
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -160,8 +187,8 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def read_blocks(
-    text: str, keys: Collection[str] | None = None, *, rescue: bool = False, first: int = 1
-) -> tuple[dict[str, Any], dict[str, str]]:
+    text: str, keys: "Collection[str] | None" = None, *, rescue: bool = False, first: int = 1
+) -> "tuple[dict[str, Any], dict[str, str]]":
     """Each top-level key read from its own lines: the values, and what was wrong with each that isn't YAML.
 
     ``keys`` are those wanted (None: all); ``rescue`` takes what isn't YAML as the text that a person reads there;
@@ -186,7 +213,7 @@ def _blocks(text: str) -> list[tuple[str, str, int]]:
     """The lines of each top-level key, and how many come before. Unindented text that is no key belongs to none."""
     found: list[tuple[str, list[str], int]] = []
     for number, (_, line, kind) in enumerate(_scan(text)):
-        match = _KEY.match(line) if kind == "key" else None
+        match = re.match(_KEY, line) if kind == "key" else None
         if match is not None:
             found.append((match["double"] or match["single"] or match["plain"], [line], number))
         elif kind == "more" and found:
@@ -207,14 +234,14 @@ def _prose(text: str, *, heading: bool = False) -> int:
     return len(text)
 
 
-def _scan(text: str) -> Iterator[tuple[int, str, str]]:
+def _scan(text: str) -> "Iterator[tuple[int, str, str]]":
     """Each line with its place and what it is: ``key``, ``more`` (of the key above) or ``prose``."""
     place = 0
     inside = False
     items = "no"  # whether unindented list items may follow: no, maybe (nothing came yet), yes
     for line in text.split("\n"):
         kind = "more" if inside else "none"
-        match = _KEY.match(line)
+        match = re.match(_KEY, line)
         if match is not None:
             kind, inside = "key", True
             rest = line[match.end() :].strip()
@@ -232,7 +259,7 @@ def _scan(text: str) -> Iterator[tuple[int, str, str]]:
         place += len(line) + 1
 
 
-def _rescue(key: str, block: str, *, refused: bool) -> Any:
+def _rescue(key: str, block: str, *, refused: bool) -> "Any":
     """What a person reads in lines that aren't YAML; None when that is nothing."""
     if key == "contract":
         return block.rstrip()  # it is declared, so it must be reported as invalid, not lost
@@ -252,13 +279,13 @@ def _rescue(key: str, block: str, *, refused: bool) -> Any:
     return text or None
 
 
-def _rescue_triggers(inline: str, block: str) -> list[Any]:
+def _rescue_triggers(inline: str, block: str) -> "list[Any]":
     if inline.startswith("["):
         items = block[block.index("[") + 1 :].rsplit("]", 1)[0].split(",")
     elif inline and inline[0] not in "|>#":
         items = [inline]
     else:
-        items = [match[1] for match in map(_ITEM.match, block.split("\n")) if match]
+        items = [match[1] for match in [re.match(_ITEM, line) for line in block.split("\n")] if match]
     out: list[Any] = []
     for item in filter(None, map(str.strip, items)):
         try:
@@ -286,12 +313,13 @@ def _unquoted(text: str) -> str:
 # -------------------------------------------------------------------------------------------------- yaml
 
 
-def load(text: str) -> Any:
+def load(text: str) -> "Any":
     """One YAML document: str, int, float, None, lists and dicts; dates as :class:`DateText`. Raises Unreadable.
 
     No aliases, no explicit tags, no merge keys; booleans stay words. Tabs count as two (or four) spaces.
     """
-    text = _FORBIDDEN.sub("\ufffd", text)
+    if not text.replace("\n", " ").replace("\t", " ").isprintable():  # what is forbidden isn't printable
+        text = re.sub(_FORBIDDEN, "\ufffd", text)
     try:
         return _load(text)
     except Unreadable:
@@ -312,12 +340,13 @@ def _untabbed(text: str, size: int) -> str:
     return "\n".join(lines)
 
 
-def _load(text: str) -> Any:
+def _load(text: str) -> "Any":
     import yaml
 
     loader = _loader()
     try:
-        if _RISKY.search(text) is not None or _may_be_deep(text):
+        risky = any(sign in text for sign in "*&!") and re.search(_RISKY, text) is not None
+        if risky or _may_be_deep(text):
             _refuse_risky(yaml.parse(text, Loader=loader))
         value = yaml.load(text, Loader=loader)  # noqa: S506 - a SafeLoader, with less
         _measure(value, 0)
@@ -337,7 +366,7 @@ def _may_be_deep(text: str) -> bool:
     return openers > _DEPTH_LIMIT or "\n" + " " * _DEPTH_LIMIT in text
 
 
-def _refuse_risky(events: Iterator[Any]) -> None:
+def _refuse_risky(events: "Iterator[Any]") -> None:
     import yaml
 
     depth = 0
@@ -350,7 +379,7 @@ def _refuse_risky(events: Iterator[Any]) -> None:
             raise Refused(f"{'aliases (*name)' if alias else 'tags (!name)'} are refused", event.start_mark.line)
 
 
-def _measure(value: Any, depth: int) -> None:
+def _measure(value: "Any", depth: int) -> None:
     if depth > _DEPTH_LIMIT:
         raise Unreadable(f"is nested deeper than {_DEPTH_LIMIT} levels")
     if isinstance(value, dict):
@@ -362,23 +391,23 @@ def _measure(value: Any, depth: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def _loader() -> Any:
+def _loader() -> "Any":
     """A safe loader without the rules that turn words into something else (made once, when YAML is first needed)."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc,unused-ignore]
-        def number(self, node: Any) -> Any:
+        def number(self, node: "Any") -> "Any":
             if len(node.value) > _NUMBER_LIMIT:
                 return node.value
             kind = "int" if node.tag.endswith(":int") else "float"
             return getattr(self, f"construct_yaml_{kind}")(node)
 
-        def date(self, node: Any) -> DateText:
+        def date(self, node: "Any") -> DateText:
             return DateText(node.value)
 
-        def mapping(self, node: Any) -> Any:
+        def mapping(self, node: "Any") -> "Any":
             values = self.construct_mapping(node, deep=True)
             if len(values) == len(node.value):
                 return values
@@ -403,7 +432,7 @@ def _loader() -> Any:
     return Loader
 
 
-def plain(value: Any) -> Any:
+def plain(value: "Any") -> "Any":
     """``value`` as data that JSON and ``marshal`` can hold: str, int, finite float, None, list, dict with str keys."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}

@@ -6,33 +6,39 @@ long as the files' stamps are the same, so that one changed skill costs one pars
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from gstack.api import Skill, SkillRoot
-from gstack.lowlevel import POSIX, join
+from gstack.lowlevel import POSIX, join, sys_os
 from gstack.skills import (
     OVERLAY,
     PROJECT_OVERLAY,
     SkillSkipped,
     apply_overlay,
     os_reason,
-    parse_skill,
     place,
     read_overlay,
+    read_row,
     skill_from_plain,
     skill_to_plain,
 )
 from gstack.snapshot import RACY_NS, now_ns, stamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from gstack.protocols import HostAdapter
+    from gstack.skills import Row
     from gstack.snapshot import Stamp
 
     #: The stamps of ``SKILL.md`` and of ``gstack.yaml`` beside it (None: there is none).
     Mark = tuple[Stamp, Stamp | None]
-    Known = Mapping[str, tuple[Mark, Skill | str]]
+    #: By path: what was read, or why it is no skill.
+    Known = Mapping[str, tuple[Mark, Row | str]]
 
+#: Stands for the stamp of a file that is to be read again: none has it.
+_UNSURE = (0, 0, -1, 0)
 #: Where the routing of a skill came from that the person has kept from the model in the host's own settings.
 HOST_SETTINGS = "host settings"
 
@@ -42,8 +48,8 @@ class Inventory:
 
     ``skills`` in order of precedence; ``roots`` the folders that exist; ``depends_on`` other files and folders that
     the answer depends on, absent ones too; ``skipped`` is ``(path, reason)`` and ``shadowed`` ``(path, by path)``;
-    ``stamps`` the stamp of each file that was read, as it was before; ``known`` what was parsed, to hand to the next
-    call.
+    ``stamps`` the stamp of each file that was read, as it was before; ``known`` what was parsed, as plain data, to
+    hand to the next call.
     """
 
     __slots__ = ("depends_on", "known", "roots", "shadowed", "skills", "skipped", "stamps")
@@ -55,12 +61,12 @@ class Inventory:
         self.skipped: list[tuple[str, str]] = []
         self.shadowed: list[tuple[str, str]] = []
         self.stamps: dict[str, Stamp | None] = {}
-        self.known: dict[str, tuple[Mark, Skill | str]] = {}
+        self.known: dict[str, tuple[Mark, Row | str]] = {}
 
 
 def load_skills(
     host: "HostAdapter",
-    env: Mapping[str, str],
+    env: "Mapping[str, str]",
     cwd: str | None,
     *,
     state_root: str,
@@ -114,11 +120,12 @@ def _is_folder(path: str, inventory: Inventory) -> bool:
 def _regular(path: str) -> os.stat_result:
     """The status of a regular file (links followed). Raises SkillSkipped."""
     try:
-        status = os.stat(path)
+        status = sys_os.stat(path)
     except (OSError, ValueError) as error:
         raise SkillSkipped(os_reason(error, path)) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise SkillSkipped("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG:
+        raise SkillSkipped("is a folder" if kind == stat.S_IFDIR else "is no regular file")
     return status
 
 
@@ -138,15 +145,16 @@ class _Gatherer:
         try:
             if name in root.hidden:
                 raise SkillSkipped("is switched off in the host's own settings")
-            twin = self._take(root, name, path, _regular(path))
+            twin = self._take(root, name, path)
         except SkillSkipped as error:
             self.inventory.skipped.append((path, error.reason))
             return
         if twin is not None and twin != path:
             self.inventory.shadowed.append((path, twin))
 
-    def _take(self, root: SkillRoot, name: str, path: str, status: os.stat_result) -> str | None:
+    def _take(self, root: SkillRoot, name: str, path: str) -> str | None:
         """Take the skill, or give the path of the one that hides it. Raises SkillSkipped."""
+        status = _regular(path)
         twin = self._twin(path, status)
         # a packaged folder that is itself the skill is called by its frontmatter, whatever the folder's name
         own_name = bool(root.prefix) and path == join(root.path, "SKILL.md")
@@ -155,8 +163,8 @@ class _Gatherer:
         if twin is not None:
             return twin
         parsed = self._parse(path, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
-        if own_name and parsed.label:
-            name = f"{root.prefix}:{parsed.label}"
+        if own_name and parsed[0]:
+            name = f"{root.prefix}:{parsed[0]}"
         if not name.isprintable():
             raise SkillSkipped("its name holds a control character")
         if name in self.names:
@@ -164,38 +172,43 @@ class _Gatherer:
         self.names[name] = path
         if name in root.unroutable:
             self.unroutable.add(name)
-        self.inventory.skills.append(place(parsed, name, root.scope))
+        self.inventory.skills.append(place(parsed, path, name, root.scope))
         return None
 
     def _twin(self, path: str, status: os.stat_result) -> str | None:
         """The path under which this very file was taken before (two hard links are two files)."""
-        others = self.files.setdefault((status.st_dev, status.st_ino), [])
-        real = os.path.realpath(path) if others else ""
+        file = (status.st_dev, status.st_ino)
+        if file not in self.files:
+            self.files[file] = [path]
+            return None
+        others = self.files[file]
+        real = os.path.realpath(path)
         for other in others:
             if os.path.realpath(other) == real:
                 return other
         others.append(path)
         return None
 
-    def _parse(self, path: str, mine: "Stamp") -> Skill:
-        """The parsed skill, from ``known`` when its files are as they were. Raises SkillSkipped."""
+    def _parse(self, path: str, mine: "Stamp") -> "Row":
+        """What the files say, from ``known`` when they are as they were. Raises SkillSkipped."""
         beside = path.rpartition("/")[0] + "/gstack.yaml"
-        mark = (mine, stamp(beside))
+        mark = (mine, stamp(beside) if sys_os.access(beside, 0) else None)
         self.inventory.stamps[path] = mine
         if mark[1] is not None:
             self.inventory.stamps[beside] = mark[1]
-        old = self.known.get(path)
-        if old is not None and old[0] == mark:
-            value = old[1]
+        known, old = self.known.get(path, (None, ""))
+        if known == mark:
+            value = old
         else:
+            same = known is not None and known[1] == mark[1]
             try:
-                value = parse_skill(path)
+                value = read_row(path, old if same and not isinstance(old, str) else None)
             except SkillSkipped as error:
                 value = error.reason
-        # a file that changed just now may change once more without another stamp, so it is parsed again next time
+        # a file that changed just now may change once more without another stamp, so it is read again next time
         field = 1 if POSIX else 0
-        if all(one is None or one[field] <= self.racy for one in mark):
-            self.inventory.known[path] = (mark, value)
+        if mark[1] is None or mark[1][field] <= self.racy:
+            self.inventory.known[path] = (mark if mine[field] <= self.racy else (_UNSURE, mark[1]), value)
         if isinstance(value, str):
             raise SkillSkipped(value)
         return value

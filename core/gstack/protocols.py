@@ -226,6 +226,17 @@ class FindsLoads(Protocol):
         """The event that ``read_run`` would begin with, or None where it would be empty; the same errors."""
 
 
+class NamesMarkers(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that a prompt needs no stamp of each skill's folder: the hook
+    then looks only whether one of these files has appeared in it, instead of any file."""
+
+    @property
+    def skill_markers(self) -> Sequence[str]:
+        """The files in a skill's folder, beside ``SKILL.md`` and ``gstack.yaml``, that ``skill_places`` and
+        ``skills_in`` look at, as relative paths; empty: none. They aren't looked for in roots of the scope ``plugin``.
+        """
+
+
 class RegisteredCommand(NamedTuple):
     """A command of gstack's in a host's settings: the host's ``event``, the ``command`` line, its limit in ``seconds``,
     and the settings ``file``."""

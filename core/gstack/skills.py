@@ -12,8 +12,6 @@ Cold, but imported by the hook's slow road, which pays for PyYAML only when a sk
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import Any
 
 from gstack.api import Skill
 from gstack.frontmatter import (
@@ -22,17 +20,29 @@ from gstack.frontmatter import (
     SkillSkipped,
     Unreadable,
     doubled_key,
+    fenced,
     frontmatter,
     load,
     plain,
     read_blocks,
     read_head,
 )
+from gstack.lowlevel import sha256
 from gstack.steps import BODY_LIMIT, first_step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    # label, description, triggers, routing_off, contract, first_step, sources; the digest of the head that all but the
+    # first step came from ("": it isn't as simple as that)
+    Row = tuple[str | None, str, tuple[str, ...], bool, Any, str, dict[str, str], str]
 
 __all__ = [
     "KEYS", "OVERLAY", "PROJECT_OVERLAY", "SkillSkipped", "apply_overlay", "first_step", "frontmatter", "os_reason",
-    "parse_skill", "place", "read_overlay", "read_skill", "read_stable", "skill_from_plain", "skill_to_plain",
+    "parse_skill", "place", "read_overlay", "read_row", "read_skill", "read_stable", "skill_from_plain",
+    "skill_to_plain",
 ]  # fmt: skip
 
 #: The keys that a skill declares for gstack.
@@ -51,22 +61,23 @@ _OVERLAY_LIMIT = 4 * 1024 * 1024
 _FIRST_PART = BODY_LIMIT + 8 * 1024
 
 
-def read_skill(path: str, name: str, scope: str, *, overlay: Mapping[str, Any] | None = None) -> Skill:
+def read_skill(path: str, name: str, scope: str, *, overlay: "Mapping[str, Any] | None" = None) -> Skill:
     """Read the skill in ``path`` (its ``SKILL.md``), which the host invokes as ``name``.
 
     ``scope`` is ``personal``, ``project`` or ``plugin``; ``overlay`` this skill's own entry of ``skills.yaml``.
     Raises SkillSkipped with the reason when the file can't be read.
     """
-    skill = place(parse_skill(path), name, scope)
+    skill = place(read_row(path), path, name, scope)
     return apply_overlay(skill, overlay, OVERLAY) if overlay else skill
 
 
-def place(skill: Skill, name: str, scope: str) -> Skill:
-    """A parsed skill under the name that its host gives it: its ``label`` stays only where it says something else."""
-    values = skill_to_plain(skill)
-    if skill.label == name.rpartition(":")[2] or skill.label == name:
-        values["label"] = None
-    return skill_from_plain(dict(values, name=name, scope=scope))
+def place(row: "Row", path: str, name: str, scope: str) -> Skill:
+    """The skill of a row under the name that its host gives it: its ``label`` stays only where it says something
+    else."""
+    skill = _skill(row, path, name, scope)
+    if skill.label == name or skill.label == name.rpartition(":")[2]:
+        skill.label = None
+    return skill
 
 
 def parse_skill(path: str) -> Skill:
@@ -74,31 +85,63 @@ def parse_skill(path: str) -> Skill:
 
     Raises SkillSkipped.
     """
-    head = read_head(read_stable(path))
+    return _skill(read_row(path), path, os.path.basename(os.path.dirname(path)), "personal")
+
+
+def _skill(row: "Row", path: str, name: str, scope: str) -> Skill:
+    label, description, triggers, routing_off, contract, first_step, sources, _ = row
+    return Skill(
+        name,
+        path,
+        label=label,
+        description=description,
+        scope=scope,
+        triggers=triggers,
+        routing_off=routing_off,
+        contract=contract,
+        first_step=first_step,
+        sources=sources,
+    )
+
+
+def read_row(path: str, old: "Row | None" = None) -> "Row":
+    """What the files of a skill say, as data that can be stored. Raises SkillSkipped.
+
+    ``old`` is what they said before, if ``gstack.yaml`` is as it was then: most edits leave the head alone, and without
+    a new one nothing needs YAML.
+    """
+    data = read_stable(path)
+    if old is not None and old[-1]:
+        parts = fenced(data)
+        if parts is not None and old[-1] == _digest(parts[0]):
+            return (*old[:5], first_step(parts[1]), *old[6:])
+    head = read_head(data)
     values, problems = head.values, {f"problem:{key}": text for key, text in head.problems.items()}
     homes = [(_TOP, values), (_METADATA, _from_metadata(values.get("metadata"), problems))]
     homes.append((_BESIDE, _from_beside(os.path.dirname(path), problems)))
     found, sources = _first_set(homes, problems)
     if "routing" not in found and str(values.get(_RESERVED)).strip().lower() in _ON:
         found["routing"], sources["routing"] = "off", _RESERVED
-    name = os.path.basename(os.path.dirname(path))
-    return Skill(
-        name,
-        path,
-        label=_line(values.get("name")) or None,
-        description=_text(values.get("description")),
-        triggers=found.get("triggers", ()),
-        routing_off=found.get("routing") == "off",
-        contract=found.get("contract"),
-        first_step=first_step(head.body),
-        sources={**sources, **problems},
+    return (
+        _line(values.get("name")) or None,
+        _text(values.get("description")),
+        found.get("triggers", ()),
+        found.get("routing") == "off",
+        found.get("contract"),
+        first_step(head.body),
+        {**sources, **problems},
+        "" if head.text is None else _digest(head.text),
     )
+
+
+def _digest(head: str) -> str:
+    return sha256(head.encode("utf-8", "surrogatepass"))
 
 
 # ------------------------------------------------------------------------------------------------- homes
 
 
-def _from_metadata(metadata: Any, problems: dict[str, str]) -> dict[str, Any]:
+def _from_metadata(metadata: "Any", problems: dict[str, str]) -> "dict[str, Any]":
     """Our keys of the ``metadata`` map: YAML in a string, or the list or map itself."""
     if not isinstance(metadata, dict):
         return {}
@@ -117,7 +160,7 @@ def _from_metadata(metadata: Any, problems: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _from_beside(folder: str, problems: dict[str, str]) -> dict[str, Any]:
+def _from_beside(folder: str, problems: dict[str, str]) -> "dict[str, Any]":
     """Our keys of ``gstack.yaml`` beside ``SKILL.md``; empty when there is none."""
     path = os.path.join(folder, "gstack.yaml")
     if not os.path.lexists(path):
@@ -132,7 +175,7 @@ def _from_beside(folder: str, problems: dict[str, str]) -> dict[str, Any]:
     return values
 
 
-def _read_mapping(text: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _read_mapping(text: str) -> "tuple[dict[str, Any], dict[str, str]]":
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         value = load(text)
@@ -145,8 +188,8 @@ def _read_mapping(text: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _first_set(
-    homes: list[tuple[str, dict[str, Any]]], problems: dict[str, str]
-) -> tuple[dict[str, Any], dict[str, str]]:
+    homes: "list[tuple[str, dict[str, Any]]]", problems: dict[str, str]
+) -> "tuple[dict[str, Any], dict[str, str]]":
     """For each key the value of the first home that sets it, and which home that was and which were ignored."""
     found: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -164,7 +207,7 @@ def _first_set(
     return found, sources
 
 
-def _value(key: str, value: Any, home: str, problems: dict[str, str]) -> Any:
+def _value(key: str, value: "Any", home: str, problems: dict[str, str]) -> "Any":
     """A declared value in its final form; None: not set (an unusable one is reported)."""
     if value is None:
         return None
@@ -190,18 +233,18 @@ def _value(key: str, value: Any, home: str, problems: dict[str, str]) -> Any:
     return None
 
 
-def _text(value: Any) -> str:
+def _text(value: "Any") -> str:
     return "" if value is None or isinstance(value, (list, dict)) else str(plain(value)).strip()
 
 
-def _line(value: Any) -> str:
+def _line(value: "Any") -> str:
     return " ".join(_text(value).split())
 
 
 # ---------------------------------------------------------------------------------------------- overlays
 
 
-def read_overlay(path: str, problems: list[str] | None = None) -> dict[str, dict[str, Any]]:
+def read_overlay(path: str, problems: list[str] | None = None) -> "dict[str, dict[str, Any]]":
     """A ``skills.yaml``: skill name to its ``triggers``, ``routing`` and ``contract``; empty when there is no file.
 
     A skill's entry that can't be read costs only itself and is added to ``problems``. Raises SkillSkipped when the
@@ -225,7 +268,7 @@ def read_overlay(path: str, problems: list[str] | None = None) -> dict[str, dict
     return out
 
 
-def apply_overlay(skill: Skill, entry: Mapping[str, Any], source: str) -> Skill:
+def apply_overlay(skill: Skill, entry: "Mapping[str, Any]", source: str) -> Skill:
     """``skill`` with what an overlay's entry says of it; the home that it replaces is among the ignored ones."""
     values = skill_to_plain(skill)
     sources: dict[str, str] = values["sources"]
@@ -299,12 +342,12 @@ def os_reason(error: OSError | ValueError, path: str) -> str:
     return f"can't be read: {getattr(error, 'strerror', None) or error}"
 
 
-def skill_to_plain(skill: Skill) -> dict[str, Any]:
+def skill_to_plain(skill: Skill) -> "dict[str, Any]":
     """A skill as data that can be stored; :func:`skill_from_plain` makes it a skill again."""
     values = {name: getattr(skill, name) for name in Skill.__slots__}
     return dict(values, sources=dict(skill.sources))
 
 
-def skill_from_plain(values: Mapping[str, Any]) -> Skill:
+def skill_from_plain(values: "Mapping[str, Any]") -> Skill:
     """The skill that :func:`skill_to_plain` gave these values of."""
     return Skill(**dict(values, triggers=tuple(values["triggers"])))

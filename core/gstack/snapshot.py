@@ -11,13 +11,13 @@ from marshal import dumps, loads
 from time import time_ns
 
 from gstack import __version__
-from gstack.lowlevel import POSIX, join, short_hash, sys_os
+from gstack.lowlevel import POSIX, join, sys_os
 from gstack.plan import Plan, disabled_plugins
 from gstack.state import write_atomic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from gstack.config import Config
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FORMAT = 6
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
+
+#: The largest prime below 2 ** 64.
+_PRIME = 2**64 - 59
 
 #: Stands for the stamp of what isn't there.
 _ABSENT = (0, 0, -1, 0)
@@ -46,60 +49,73 @@ def stamp(path: str) -> "Stamp | None":
 
 
 def stamped(
-    paths: "Iterable[str]", skills: "Mapping[str, Sequence[str]]", known: "Mapping[str, Stamp | None]", made: int
+    paths: "Iterable[str]",
+    entries: "Mapping[str, tuple[Sequence[str], Sequence[str]]]",
+    known: "Mapping[str, Stamp | None]",
+    made: int,
 ) -> "dict[str, Any]":
     """The part of a snapshot that binds it to files and folders, in few objects: what is read in costs as well.
 
-    ``skills`` maps a folder to the names in it whose own stamp and that of their ``SKILL.md`` count; ``known`` are
+    ``entries`` maps a folder to the paths below it whose stamps count, and to those that must not appear; ``known`` are
     stamps taken before the files were read; ``made`` is the time in ns before anything was looked at. A snapshot of
     something that changed shortly before is never trusted.
     """
-    single = "\0".join(dict.fromkeys(paths))
-    grouped = [(folder, "\0".join(names)) for folder, names in skills.items() if names]
+    single = [path for path in dict.fromkeys(paths) if "\0" not in path] or [""]  # nothing has such a path
     mark = newest = 0
-    for path in _each(single, grouped):
+    for path in (*single, *[f"{folder}/{name}" for folder, (there, _) in entries.items() for name in there]):
         found = known[path] if path in known else stamp(path)
         mark = hash((mark, *(found or _ABSENT)))
         # ctime can't be set by hand, so a date in the future is no worry; on Windows it is the creation time
         newest = max(newest, found[1 if POSIX else 0] if found else 0)
-    return {"paths": single, "grouped": grouped, "mark": mark, "racy": newest > made - RACY_NS}
+    return {
+        "paths": _packed(single),
+        "grouped": [
+            (_packed([folder]), _packed(there), _packed(absent)) for folder, (there, absent) in entries.items()
+        ],
+        "mark": mark,
+        "racy": newest > made - RACY_NS,
+    }
 
 
-def _each(single: str, grouped: "Sequence[tuple[str, str]]") -> "Iterator[str]":
-    yield from single.split("\0")
-    for folder, names in grouped:
-        for name in names.split("\0"):
-            path = f"{folder}/{name}"
-            yield path
-            yield path + "/SKILL.md"
+def _packed(paths: "Sequence[str]") -> bytes:
+    """Paths in one object, as the system takes them (``os.fsencode``): each look would encode its path again."""
+    text = "\0".join(paths)
+    try:
+        return text.encode(sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
+    except UnicodeEncodeError:  # a path that no file can have
+        return text.encode("utf-8", "surrogatepass")
 
 
 def fresh(blob: "Mapping[str, Any]") -> bool:
     """Whether everything that a snapshot is bound to (see :func:`stamped`) still is as it was."""
     if blob["racy"]:
         return False
-    stat, mark = sys_os.stat, 0
-    for folder, names in (("", blob["paths"]), *blob["grouped"]):
-        # by the folder's descriptor: the way to the folder is then walked once, not twice for each skill
+    stat, access, mark, appeared = sys_os.stat, sys_os.access, 0, False
+    for folder, there, absent in ((b"", blob["paths"], b""), *blob["grouped"]):
+        # by the folder's descriptor: the way to the folder is then walked once, not for each skill
         fd = _opened(folder) if folder else None
-        start = folder + "/" if folder and fd is None else ""
-        for name in names.split("\0"):
-            path = start + name
-            for one in (path, path + "/SKILL.md") if folder else (path,):
-                try:
-                    found = stat(one, dir_fd=fd)
-                except (OSError, ValueError):
-                    mark = hash((mark, *_ABSENT))
-                else:
-                    # the hash of numbers is the same in every process
-                    mark = hash((mark, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
+        wanted, unwanted = there.split(b"\0"), absent.split(b"\0") if absent else []
+        if folder and fd is None:
+            wanted, unwanted = [[folder + b"/" + name for name in group] for group in (wanted, unwanted)]
+        for name in wanted:
+            try:
+                found = stat(name, dir_fd=fd)
+            except (OSError, ValueError):
+                mark = hash((mark, *_ABSENT))
+            else:
+                # the hash of numbers is the same in every process
+                mark = hash((mark, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
+        for name in unwanted:
+            # says no more than whether it is there, for half of what a stamp costs
+            if access(name, 0, dir_fd=fd):
+                appeared = True
         if fd is not None:
             sys_os.close(fd)
-    same: bool = mark == blob["mark"]
+    same: bool = mark == blob["mark"] and not appeared
     return same
 
 
-def _opened(folder: str) -> "int | None":
+def _opened(folder: bytes) -> "int | None":
     if not POSIX:
         return None
     try:
@@ -182,74 +198,69 @@ def load_plan(root: str, paths: "Sequence[str]", env: "Mapping[str, str]") -> Pl
 class SkillIndex:
     """The skills that a session in one folder sees, compiled.
 
-    ``count`` is how many there are; ``labels`` maps a frontmatter name to the invocable one where they differ;
-    ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set; ``scorers`` a
-    scorer's name to its prepared index.
+    ``count`` is how many there are; ``listed`` their invocable names, a line each, with a line break at both ends;
+    ``names`` maps each name to its ``SKILL.md``; ``labels`` a frontmatter name to the invocable one where they differ;
+    ``contracts`` a skill to its contract as declared; ``routing`` a skill to ``on`` or ``off`` where set;
+    ``first_steps`` a skill to its first step where it has one; ``sources`` to where its triggers, routing and contract
+    came from and what is wrong with them; ``skipped`` are the files that are no skill, with the reason; ``shadowed``
+    those that another one hides, with the other's path; ``scorers`` maps a scorer's name to its prepared index.
     """
 
-    __slots__ = ("_names", "_rest", "contracts", "count", "labels", "roots", "routing", "scorers")
+    if TYPE_CHECKING:
+        names: dict[str, str]
+        labels: dict[str, str]
+        contracts: dict[str, dict[str, Any]]
+        routing: dict[str, str]
+        first_steps: dict[str, str]
+        sources: dict[str, dict[str, str]]
+        skipped: list[tuple[str, str]]
+        shadowed: list[tuple[str, str]]
 
     def __init__(self, data: "Mapping[str, Any]") -> None:
         self.roots: list[str] = data["roots"]
         self.count: int = data["count"]
-        self.labels: dict[str, str] = data["labels"]
-        self.contracts: dict[str, dict[str, Any]] = data["contracts"]
-        self.routing: dict[str, str] = data["routing"]
+        self.listed: str = data["listed"]
         self.scorers: dict[str, Any] = data["scorers"]
-        self._names: Any = data["names"]
-        self._rest: Any = data["rest"]
+        self._paths: str = data["paths"]
+        self._parts: dict[str, bytes] = data["parts"]
 
-    @property
-    def names(self) -> "dict[str, str]":
-        """Each invocable name with its ``SKILL.md``."""
-        if isinstance(self._names, bytes):
-            self._names = loads(self._names)
-        found: dict[str, str] = self._names
-        return found
+    def path_of(self, name: str) -> str:
+        """The ``SKILL.md`` of the skill that is invoked as ``name``. Raises ValueError when there is none."""
+        number = self.listed.count("\n", 0, self.listed.index(f"\n{name}\n"))
+        return self._paths.split("\0", number + 1)[number]
 
-    def _later(self, key: str) -> "Any":
-        """What few hooks need is marshalled apart, so that the others needn't read it in."""
-        if isinstance(self._rest, bytes):
-            self._rest = loads(self._rest)
-        return self._rest[key]
+    if not TYPE_CHECKING:
 
-    @property
-    def first_steps(self) -> "dict[str, str]":
-        """The first step of each skill that has one."""
-        found: dict[str, str] = self._later("first_steps")
-        return found
-
-    @property
-    def sources(self) -> "dict[str, dict[str, str]]":
-        """Where each skill's triggers, routing and contract came from, and what is wrong with them."""
-        found: dict[str, dict[str, str]] = self._later("sources")
-        return found
-
-    @property
-    def skipped(self) -> "list[tuple[str, str]]":
-        """The files that are no skill, with the reason."""
-        found: list[tuple[str, str]] = self._later("skipped")
-        return found
-
-    @property
-    def shadowed(self) -> "list[tuple[str, str]]":
-        """The files that another one hides, with the other's path."""
-        found: list[tuple[str, str]] = self._later("shadowed")
-        return found
+        def __getattr__(self, name):
+            """What few hooks need is read in when it is asked for."""
+            if name == "names":
+                found = dict(zip(self.listed.split("\n")[1:-1], self._paths.split("\0"), strict=False))
+            elif name[:1] != "_" and name in self._parts:
+                found = loads(self._parts[name])
+            else:
+                raise AttributeError(name)
+            setattr(self, name, found)
+            return found
 
 
 def index_path(root: str, host: str, variables: str, cwd: "str | None") -> str:
-    """Where the index lies for one host, the values of its ``skill_variables`` and one working folder."""
-    return join(root, "snapshot", "skills-" + short_hash(f"{host}\0{variables}\0{cwd or ''}"))
+    """Where the index lies for one host, the values of its ``skill_variables`` and one working folder.
+
+    By a remainder: cheap, and the same in every process. That two share a file is unlikely and does no harm, since the
+    index says what it is for.
+    """
+    key = f"{host}\0{variables}\0{cwd or ''}".encode("utf-8", "surrogatepass")
+    return join(root, "snapshot", f"skills-{int.from_bytes(key, 'little') % _PRIME:016x}")
 
 
 def load_index(
     root: str, host: "Any", env: "Mapping[str, str]", cwd: "str | None", config: "Config", plan: Plan
 ) -> SkillIndex:
     """The skill index for ``cwd``, from its snapshot or, when that is stale, made anew."""
-    path = index_path(root, host.id, "\0".join([env.get(name, "") for name in host.skill_variables]), cwd)
+    variables = "\0".join([env.get(name, "") for name in host.skill_variables])
+    path = index_path(root, host.id, variables, cwd)
     blob = read_blob(path)
-    settings = scorer_settings(config, plan)
+    settings = [host.id, variables, cwd, *scorer_settings(config, plan)]
     if not blob or blob["settings"] != settings or not fresh(blob):
         from gstack.snapshot_build import build_index
 

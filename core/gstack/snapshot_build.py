@@ -5,16 +5,18 @@ costs PyYAML, not pluggy. Both roads decide with the same code on the same data;
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
 from marshal import dumps
-from typing import Any
 
 from gstack.config import Config, names
 from gstack.failures import PluginFailed, note_trouble
-from gstack.isolation import CALL_LIMIT
-from gstack.lowlevel import join
+from gstack.lowlevel import is_file, join
 from gstack.plan import Plan
 from gstack.snapshot import now_ns, plan_path, read_blob, stamp, stamped, write_blob
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
 #: How many skill indexes are kept: one for each folder that sessions run in.
 KEEP = 64
@@ -23,8 +25,8 @@ LOOK_BUDGET = 0.9
 
 
 def build_plan(
-    root: str, paths: Sequence[str], disabled: Collection[str], *, limit: float | None = None
-) -> dict[str, Any]:
+    root: str, paths: "Sequence[str]", disabled: "Collection[str]", *, limit: float | None = None
+) -> "dict[str, Any]":
     """The plan for these import folders, written to its snapshot when the state folder lets it: what all groups depend
     on, and for each group its rows with what they depend on (None: nothing more), marshalled.
 
@@ -33,6 +35,7 @@ def build_plan(
     stored.
     """
     from gstack.entrypoints import GROUPS
+    from gstack.isolation import CALL_LIMIT
     from gstack.plugins import own_files, plan_rows, remember_owners, shared_files, survey
 
     def of_group(group: str) -> bytes:
@@ -61,7 +64,7 @@ def build_plan(
     return blob
 
 
-def _unsure(status: Any) -> bool:
+def _unsure(status: "Any") -> bool:
     """Whether the plan may lack this one only this once."""
     return bool(status.overran or status.unlooked or (status.found.builtin and status.state == "failed"))
 
@@ -69,63 +72,94 @@ def _unsure(status: Any) -> bool:
 def build_index(
     path: str,
     root: str,
-    host: Any,
-    env: Mapping[str, str],
+    host: "Any",
+    env: "Mapping[str, str]",
     cwd: str | None,
     config: Config,
     plan: Plan,
-    settings: Sequence[Any],
+    settings: "Sequence[Any]",
     *,
-    old: dict[str, Any] | None,
-) -> dict[str, Any]:
+    old: "dict[str, Any] | None",
+) -> "dict[str, Any]":
     """The skill index for one folder, written to its snapshot when the state folder lets it.
 
     What was parsed before and hasn't changed is taken from the older snapshot.
     """
     from gstack.inventory import load_skills
-    from gstack.trust import trusted_overlay
 
     made = now_ns()
     source = path + ".parsed"
-    known = read_blob(source) if old is not None else None
-    overlay, overlay_files = trusted_overlay(root, cwd)
-    inventory = load_skills(host, env, cwd, state_root=root, trusted_overlay=overlay, known=_unpack(known))
+    known = (read_blob(source) if old is not None else None) or None
+    overlay, overlay_files = _trusted_overlay(root, cwd)
+    inventory = load_skills(
+        host, env, cwd, state_root=root, trusted_overlay=overlay, known=known if isinstance(known, dict) else None
+    )
     depends = [*inventory.depends_on, *overlay_files, join(root, "skills.yaml")]
+    earlier = old["index"]["scorers"] if old and old["settings"] == list(settings) else {}
     blob = {
         "settings": list(settings),
-        "index": _index(inventory, config, plan),
-        **stamped(*_bound_to(inventory, depends), inventory.stamps, made),
+        "index": _index(inventory, config, plan, earlier),
+        **stamped(*_bound_to(inventory, depends, getattr(host, "skill_markers", None)), inventory.stamps, made),
     }
     _store(path, blob)
-    _store(source, _pack(inventory.known))
+    _store(source, inventory.known)
     _prune(os.path.dirname(path))
     return blob
 
 
-def _index(inventory: Any, config: Config, plan: Plan) -> dict[str, Any]:
+def _trusted_overlay(root: str, cwd: str | None) -> "tuple[str | None, list[str]]":
+    """As :func:`gstack.trust.trusted_overlay`, which is only imported where a folder was ever trusted."""
+    trusted = join(root, "trust.json")
+    if not is_file(trusted):
+        return None, [trusted]
+    from gstack.trust import trusted_overlay
+
+    return trusted_overlay(root, cwd)
+
+
+def _index(inventory: "Any", config: Config, plan: Plan, earlier: "Mapping[str, Any]") -> "dict[str, Any]":
     skills = inventory.skills
-    rest = {
-        "first_steps": {skill.name: skill.first_step for skill in skills if skill.first_step},
-        "sources": {skill.name: dict(skill.sources) for skill in skills if skill.sources},
-        "skipped": list(inventory.skipped),
-        "shadowed": list(inventory.shadowed),
-    }
-    return {
-        "roots": [root.path for root in inventory.roots],
-        "count": len(skills),
-        "names": dumps({skill.name: skill.path for skill in skills}),
-        "labels": {skill.label: skill.name for skill in reversed(skills) if skill.label},
-        "contracts": {skill.name: skill.contract for skill in skills if skill.contract is not None},
-        "routing": {
+    return index_data(
+        roots=[root.path for root in inventory.roots],
+        names={skill.name: skill.path for skill in skills},
+        scorers=prepare_scorers(skills, config, plan, earlier),
+        labels={skill.label: skill.name for skill in reversed(skills) if skill.label},
+        contracts={skill.name: skill.contract for skill in skills if skill.contract is not None},
+        routing={
             skill.name: "on" if skill.routing_on else "off" for skill in skills if skill.routing_on or skill.routing_off
         },
-        "scorers": prepare_scorers(skills, config, plan),
-        "rest": dumps(rest),
+        first_steps={skill.name: skill.first_step for skill in skills if skill.first_step},
+        sources={skill.name: dict(skill.sources) for skill in skills if skill.sources},
+        skipped=list(inventory.skipped),
+        shadowed=list(inventory.shadowed),
+    )
+
+
+def index_data(
+    *, roots: list[str], names: "Mapping[str, str]", scorers: "dict[str, Any]", **parts: "Any"
+) -> "dict[str, Any]":
+    """The facts of a :class:`gstack.snapshot.SkillIndex`, as it is stored.
+
+    Names hold no line break and paths no NUL, so that both can be one text each; the other parts are marshalled apart:
+    reading them in would cost every hook more the more skills there are.
+    """
+    return {
+        "roots": roots,
+        "count": len(names),
+        "listed": "\n" + "".join([name + "\n" for name in names]),
+        "paths": "\0".join(names.values()),
+        "scorers": scorers,
+        "parts": {key: dumps(value) for key, value in parts.items()},
     }
 
 
-def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[str, Any]:
-    """The prepared index of the scorer that decides and of its shadows; one that fails is left out."""
+def prepare_scorers(
+    skills: "Sequence[Any]", config: Config, plan: Plan, earlier: "Mapping[str, Any] | None" = None
+) -> "dict[str, Any]":
+    """The prepared index of the scorer that decides and of its shadows; one that fails is left out.
+
+    ``earlier`` are indexes that the same scorers prepared under the same settings.
+    """
     out = {}
     for name in dict.fromkeys([config.get("route_scorer"), *names(config.get("route_shadow_scorers"))]):
         scorer = plan.get("gstack.trigger_scorers", name)
@@ -135,53 +169,62 @@ def prepare_scorers(skills: Sequence[Any], config: Config, plan: Plan) -> dict[s
             configure = getattr(scorer, "configure", None)
             if configure is not None:
                 plan.call(scorer, configure, {"equivalents": config.get("route_equivalents")})
-            out[name] = plan.call(scorer, scorer.prepare, skills)
+            again = getattr(scorer, "prepare_again", None)
+            if again is not None and earlier and name in earlier:
+                out[name] = plan.call(scorer, again, skills, earlier[name])
+            else:
+                out[name] = plan.call(scorer, scorer.prepare, skills)
         except PluginFailed:
             continue
     return out
 
 
-def _bound_to(inventory: Any, depends: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """Every file and folder that could bring, change or take a skill: single paths, and the entries of each root.
+def _bound_to(
+    inventory: "Any", depends: "Sequence[str]", markers: "Sequence[str] | None"
+) -> tuple[list[str], dict[str, tuple[list[str], list[str]]]]:
+    """Every file and folder that could bring, change or take a skill: single paths, and below each root the paths
+    whose stamps count and those that must not appear (see :func:`gstack.snapshot.stamped`).
 
-    An entry's own stamp shows a file that appears beside its ``SKILL.md``.
+    A skill's folder needs no stamp of its own when its host has said which files in it count (``markers``, outside
+    plugins): none of them must appear beside ``SKILL.md``. Another entry's stamp shows what appears in it.
     """
-    folders = {root.path: _entries(root.path) for root in inventory.roots}
-    grouped = {f"{folder}/{name}/SKILL.md" for folder, names in folders.items() for name in names}
-    return [*depends, *folders, *(path for path in inventory.stamps if path not in grouped)], folders
+    entries: dict[str, tuple[list[str], list[str]]] = {}
+    grouped = set()
+    for root in inventory.roots:
+        there: list[str] = []
+        absent: list[str] = []
+        base = root.path.rstrip("/") or "/"
+        marked = (markers or ()) if root.scope != "plugin" else ()
+        for name in _names(root.path):
+            file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
+            for one in [f"{name}/{marker}" for marker in marked]:
+                (there if os.access(f"{base}/{one}", os.F_OK) else absent).append(one)
+            parsed = f"{base}/{file}" in inventory.stamps
+            if not parsed and not os.path.exists(f"{base}/{file}"):
+                there.append(name)
+                absent.append(file)
+                continue
+            there.append(file)
+            # of a file that was read it counts what was seen then
+            seen = f"{base}/{beside}" in inventory.stamps if parsed else os.access(f"{base}/{beside}", os.F_OK)
+            (there if seen else absent).append(beside)
+            if markers is None:
+                there.append(name)
+        if there:
+            entries[base] = (there, absent)
+            grouped.update([f"{base}/{one}" for one in there])
+    roots = [root.path for root in inventory.roots]
+    return [*depends, *roots, *(path for path in inventory.stamps if path not in grouped)], entries
 
 
-def _entries(folder: str) -> list[str]:
+def _names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
         return []
 
 
-def _pack(known: Mapping[str, Any]) -> dict[str, Any]:
-    from gstack.skills import skill_to_plain
-
-    return {
-        path: (mark, value if isinstance(value, str) else skill_to_plain(value))
-        for path, (mark, value) in known.items()
-    }
-
-
-def _unpack(known: Any) -> dict[str, Any] | None:
-    from gstack.skills import skill_from_plain
-
-    if not isinstance(known, dict):
-        return None
-    return {
-        path: (
-            tuple(mark) if isinstance(mark, list) else mark,
-            value if isinstance(value, str) else skill_from_plain(value),
-        )
-        for path, (mark, value) in known.items()
-    }
-
-
-def _store(path: str, value: Any) -> None:
+def _store(path: str, value: "Any") -> None:
     try:
         write_blob(path, value)
     except (OSError, ValueError):

@@ -169,6 +169,11 @@ class Scorer:
             "network",
         ),
         ({"configure": lambda: None}, "optional methods take what they are given", "TypeError"),
+        (
+            {"prepare_again": lambda skills, index: index},
+            "optional methods take what they are given",
+            "another index than prepare",
+        ),
         ({"missing_words": lambda *a: 3}, "optional methods take what they are given", "not words"),
     ],
 )

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gstack import inventory as module
+from gstack import skills
 from gstack.api import SkillRoot
 from gstack.inventory import Inventory, load_skills
-from gstack.skills import skill_from_plain, skill_to_plain
 
 LATER = 10_000_000_000
 
@@ -249,15 +249,8 @@ def test_an_overlay_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def packed(known: Any) -> Any:
-    """What the snapshot does with it: to plain data, through marshal, and back."""
-    plain = {
-        path: (mark, value if isinstance(value, str) else skill_to_plain(value))
-        for path, (mark, value) in known.items()
-    }
-    return {
-        path: (mark, value if isinstance(value, str) else skill_from_plain(value))
-        for path, (mark, value) in marshal.loads(marshal.dumps(plain)).items()
-    }
+    """What the snapshot does with it: through marshal and back."""
+    return marshal.loads(marshal.dumps(known))
 
 
 def test_only_changed_files_are_parsed_again(tmp_path: Path, settled: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,9 +261,11 @@ def test_only_changed_files_are_parsed_again(tmp_path: Path, settled: None, monk
     (root / "utf16" / "SKILL.md").write_bytes(b"\xff\xfe-\0")
     (root / "four" / "gstack.yaml").write_text("routing: off")
     parsed: list[str] = []
-    real = module.parse_skill
+    real = module.read_row
     monkeypatch.setattr(
-        module, "parse_skill", lambda path: parsed.append(os.path.basename(os.path.dirname(path))) or real(path)
+        module,
+        "read_row",
+        lambda path, *old: parsed.append(os.path.basename(os.path.dirname(path))) or real(path, *old),
     )
     before = load(tmp_path, SkillRoot(str(root), "personal"))
     assert sorted(parsed) == ["four", "one", "three", "two", "utf16"]
@@ -307,17 +302,52 @@ def test_known_skills_get_todays_name_scope_and_overlay(tmp_path: Path, settled:
     assert after.skills == load(tmp_path, SkillRoot(str(root), "plugin", "acme")).skills
 
 
-def test_a_file_that_changed_just_now_is_not_remembered(tmp_path: Path) -> None:
+def test_a_file_that_changed_just_now_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its next change may leave the same stamp behind (as in git)."""
-    write(tmp_path / "root", "one")
+    path = write(tmp_path / "root", "one", "triggers: [old]")
     found = load(tmp_path, SkillRoot(str(tmp_path / "root"), "personal"))
-    assert found.known == {}
-    assert list(found.stamps) == [f"{tmp_path}/root/one/SKILL.md"]
+    assert list(found.stamps) == [path]
+    monkeypatch.setattr(module, "read_row", lambda path, old: (None, "", ("new",), False, None, "", {}, ""))
+    again = load(tmp_path, SkillRoot(str(tmp_path / "root"), "personal"), known=packed(found.known))
+    assert again.skills[0].triggers == ("new",)
+    (tmp_path / "root/one/gstack.yaml").write_text("routing: off")
+    assert load(tmp_path, SkillRoot(str(tmp_path / "root"), "personal")).known == {}
+
+
+@pytest.mark.parametrize(
+    ("head", "yaml"),
+    [
+        ("name: one\ntriggers: [a]\ncontract: {version: 1}", False),
+        ("name: one\ntriggers: [a]\nbad: [", True),
+        ("name: one\ntriggers: {a: b}", False),
+        ("just text", True),
+    ],
+)
+def test_an_edit_below_the_head_needs_no_yaml(
+    head: str, yaml: bool, tmp_path: Path, settled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    write(root, "one", head, body="1. Go.")
+    before = load(tmp_path, SkillRoot(str(root), "personal"))
+    write(root, "one", head, body="1. Stay here.\n---\nx")
+    loaded: list[str] = []
+    real = skills.read_head
+    monkeypatch.setattr(skills, "read_head", lambda data: loaded.append("head") or real(data))
+    after = load(tmp_path, SkillRoot(str(root), "personal"), known=packed(before.known))
+    assert bool(loaded) == yaml
+    assert after.skills == load(tmp_path, SkillRoot(str(root), "personal")).skills
+    assert after.skills[0].first_step == "Stay here."
+    loaded.clear()
+    (root / "one" / "gstack.yaml").write_text("routing: off")
+    again = load(tmp_path, SkillRoot(str(root), "personal"), known=packed(after.known))
+    assert loaded
+    assert again.skills == load(tmp_path, SkillRoot(str(root), "personal")).skills
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 CHANGES = st.lists(
-    st.tuples(st.sampled_from(["write", "beside", "drop", "link", "folder"]), NAMES, st.integers(0, 9)), max_size=6
+    st.tuples(st.sampled_from(["write", "body", "beside", "drop", "link", "folder"]), NAMES, st.integers(0, 9)),
+    max_size=6,
 )
 
 
@@ -348,10 +378,14 @@ def _change(root: Path, changes: "list[tuple[str, str, int]]") -> None:
         folder = root / name
         if folder.is_symlink():
             folder.unlink()
-        if what != "beside":
+        if what not in ("beside", "body"):
             shutil.rmtree(folder, ignore_errors=True)
         if what == "write":
             _date(Path(write(root, name, f"name: n{number}\ntriggers: [{'x' * number} y]")))
+        elif what == "body" and (folder / "SKILL.md").is_file():
+            text = (folder / "SKILL.md").read_text()
+            (folder / "SKILL.md").write_text(text.rpartition("---\n")[0] + f"---\n1. Do {number}.\n")
+            _date(folder / "SKILL.md")
         elif what == "beside" and folder.is_dir():
             (folder / "gstack.yaml").write_text("routing: off" if number % 2 else "routing: on")
             _date(folder / "gstack.yaml")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gstack.routing.words import COMMON, QUESTIONS, stem, tokens
+from gstack.routing import words as module
+from gstack.routing.words import COMMON, QUESTIONS, line_numbers, stem, tokens
 
 
 @pytest.mark.parametrize(
@@ -90,3 +91,20 @@ def test_tables_hold_tokens_and_keep_limiting_words() -> None:
         assert all(tokens(word) == [word] for word in table)
     assert not COMMON & QUESTIONS
     assert not COMMON & {"no", "not", "dont", "but", "only", "without", "just", "never"}
+
+
+lines = st.lists(st.sampled_from(["a", "b", "ab", "ba", "", "a b", "é", "\u4e2d"]), unique=True)
+
+
+@given(
+    lines, st.lists(st.sampled_from(["a", "b", "ab", "ba", "", "a b", "é", "\u4e2d", "a\nb", "\n", "x"]), unique=True)
+)
+def test_few_and_many_lines_are_found_alike(held: list[str], wanted: list[str]) -> None:
+    text = "\n" + "".join([line + "\n" for line in held])
+    expected = {one: held.index(one) for one in wanted if one in held}
+    few = module._FEW
+    try:
+        for module._FEW in (0, 100):
+            assert line_numbers(text, wanted) == expected
+    finally:
+        module._FEW = few

@@ -16,7 +16,11 @@ from gstack_plugins.lexical_scorer import Lexical
 
 PROTOCOLS = {"kind": "ContractKind", "scorer": "TriggerScorer", "resolver": "GateResolver", "host": "HostAdapter"}
 #: Members that gstack asks for where a plug-in has them, by a built-in that does.
-OPTIONAL = {"configure": Lexical.configure, "missing_words": Lexical.missing_words}
+OPTIONAL = {
+    "configure": Lexical.configure,
+    "missing_words": Lexical.missing_words,
+    "prepare_again": Lexical.prepare_again,
+}
 
 
 def parameters(function: Any) -> list[str]:

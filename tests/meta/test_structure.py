@@ -31,7 +31,7 @@ def test_every_hookspec_says_when_what_and_what_failing_does(name: str) -> None:
         assert word in text, f"{name} doesn't say {word}"
 
 
-OPTIONAL = ["FindsLoads", "KnowsSessions", "SeesHooksOff", "TriedHost"]
+OPTIONAL = ["FindsLoads", "KnowsSessions", "NamesMarkers", "SeesHooksOff", "TriedHost"]
 
 
 @pytest.mark.parametrize("name", ["ContractKind", "TriggerScorer", "GateResolver", "HostAdapter", *OPTIONAL])

@@ -164,6 +164,7 @@ class _Retuned:
         self._index = index
         self.scorers = scorers
         self.names = names_
+        self.listed = "\n" + "".join([name + "\n" for name in names_])
         self.count = len(names_)
 
     def __getattr__(self, name: str) -> Any:

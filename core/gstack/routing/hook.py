@@ -8,7 +8,7 @@ from gstack.config import names, setting, switch
 from gstack.logs import log
 from gstack.plan import plugin_failed
 from gstack.routing.decision import NO_SKILLS, SCORER_ERROR, SLASH, Outcome, RoutedSet, decide, unroutable
-from gstack.routing.words import tokens
+from gstack.routing.words import line_numbers, tokens
 from gstack.sessions import read_session, update_session
 
 TYPE_CHECKING = False
@@ -54,7 +54,8 @@ def _note_typed(ctx: "HookContext") -> None:
     prompt = ctx.event.prompt or ""
     name = prompt[1:].split(None, 1)[0] if prompt[:1] == "/" and prompt[1:2].strip() else ""
     skills = ctx.skills()
-    name = name if name in skills.names else skills.labels.get(name, "")
+    if name and not line_numbers(skills.listed, [name]):
+        name = skills.labels.get(name, "")
     if name:
         update_session(ctx.root, ctx.event.session_id, loaded=[name])
 
@@ -109,8 +110,9 @@ def _sound(found: "Any", skills: "SkillIndex", prompt: str, scorer: str) -> "lis
     """A scorer's result, if it is candidates of installed skills with sound values. Raises PluginFailed."""
     if found == []:
         return []
-    total, names = len(tokens(prompt)), skills.names
+    total = len(tokens(prompt))
     try:
+        names = line_numbers(skills.listed, [one.skill for one in found if isinstance(one.skill, str)])
         for one in found:
             places = one.evidence
             if (
@@ -159,7 +161,7 @@ def hint_for(ctx: "HookContext", skill: str) -> str:
     from gstack.routing.hint import compose, detail_of
 
     skills = ctx.skills()
-    path = skills.names[skill]
+    path = skills.path_of(skill)
     detail = detail_of(
         setting("route_hint", ctx.env, ctx.config),
         first_step=skills.first_steps.get(skill, ""),

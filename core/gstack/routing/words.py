@@ -4,6 +4,10 @@ Hot: imported by the hook, so builtins only. Hand-written because ``re`` and ``u
 scoring of a prompt; ASCII text goes through ``str.translate`` in C. Rules: spec, routing R2.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 #: Characters that vanish inside a word: apostrophes of any kind (so "don't" and "dont" are one word), invisible
 #: joiners.
 _VANISH = "'\u2018\u2019\u201b\u02bc\u2032\uff07\u00ad\u200c\u200d\u2060\ufeff"
@@ -11,9 +15,12 @@ _VANISH = "'\u2018\u2019\u201b\u02bc\u2032\uff07\u00ad\u200c\u200d\u2060\ufeff"
 _SPLIT = "_\u203f\u2040\u2054\ufe33\ufe34\ufe4d\ufe4e\ufe4f\uff3f\u00b7\u0387"
 
 #: ASCII in one step: letters and digits stay, apostrophes vanish, everything else becomes a space.
-_ASCII: "dict[int, str | None]" = {
+ASCII: "dict[int, str | None]" = {
     code: None if chr(code) in _VANISH else chr(code) if chr(code).isalnum() else " " for code in range(128)
 }
+
+#: To look up so many lines in a text costs as much as a table of all.
+_FEW = 30
 
 _GONE: "dict[int, None]" = {ord(char): None for char in _VANISH}
 
@@ -25,7 +32,7 @@ def tokens(text: str) -> "list[str]":
     """
     text = text.lower()
     if text.isascii():
-        return text.translate(_ASCII).split()
+        return text.translate(ASCII).split()
     chars = [char for char in set(text) if char > "\x7f"]
     if not all(char.isalnum() or not ("a" + char).isidentifier() for char in chars):
         # there are combining marks: a letter and its mark are the same word as the composed letter
@@ -33,7 +40,7 @@ def tokens(text: str) -> "list[str]":
 
         text = normalize("NFC", text.translate(_GONE))
         chars = [char for char in set(text) if char > "\x7f"]
-    return text.translate(_ASCII | {ord(char): _class_of(char) for char in chars}).split()
+    return text.translate(ASCII | {ord(char): _class_of(char) for char in chars}).split()
 
 
 def _class_of(char: str) -> "str | None":
@@ -91,6 +98,22 @@ def _without_e(word: str) -> str:
     if word.endswith("e") and len(word) > 3 and (word[-2] in "cgsuvz" or len(word) > 5):
         return word[:-1]
     return word
+
+
+def line_numbers(text: str, wanted: "Collection[str]") -> "dict[str, int]":
+    """Which of ``wanted`` are lines of ``text``, and the number of each, from 0.
+
+    ``text`` has a line break at both ends, so that a few can be looked up without an object for each line.
+    """
+    if len(wanted) > _FEW:
+        numbers = {line: number for number, line in enumerate(text.split("\n")[1:-1])}
+        return {one: numbers[one] for one in wanted if one in numbers}
+    found = {}
+    for one in wanted:
+        at = text.find("\n" + one + "\n")
+        if at >= 0 and "\n" not in one:
+            found[one] = text.count("\n", 0, at)
+    return found
 
 
 def word_set(text: str) -> "frozenset[str]":

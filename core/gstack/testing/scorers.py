@@ -91,11 +91,18 @@ class TriggerScorerConformance(Conformance):
             self.ask(scorer.score, "please do task 7 for me, about topic12 and topic99", index)
 
     def test_optional_methods_take_what_they_are_given(self) -> None:
-        """``configure(settings)`` and ``missing_words(prompt, trigger, index)``, where there are any."""
+        """``configure(settings)``, ``prepare_again(skills, index)``, ``missing_words(prompt, trigger, index)``: where
+        there are any."""
         for scorer in self.subjects():
             configure = getattr(scorer, "configure", None)
             if configure is not None:
                 self.ask(configure, {"equivalents": ""})
+            again = getattr(scorer, "prepare_again", None)
+            if again is not None:
+                skills = [Skill("other", "/s/other/SKILL.md", triggers=("find the root cause",))]
+                found = self.ask(again, skills, self._index(scorer))
+                wanted = self.ask(scorer.prepare, skills)
+                expect(found == wanted, f"{scorer.name}: prepare_again gave another index than prepare")
             missing = getattr(scorer, "missing_words", None)
             if missing is not None:
                 said = self.ask(missing, "find the cause", "find the root cause", self._index(scorer))

@@ -30,6 +30,7 @@ class ClaudeCode:
     title = "Claude Code"
     docs = "https://code.claude.com/docs/en/hooks"
     skill_variables = ("CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "HOME", "USERPROFILE")
+    skill_markers = (".claude-plugin/plugin.json",)
     events = {  # noqa: RUF012 - read only
         "UserPromptSubmit": PROMPT_SUBMITTED,
         "UserPromptExpansion": COMMAND_TYPED,

@@ -167,9 +167,11 @@ def _in_skill_folder(base: str) -> "list[tuple[str, str]]":
     except OSError:
         return []
     found = []
+    base = base.rstrip("/")
     for child in children:
-        folder = join(base, child)
-        if is_file(join(folder, ".claude-plugin", "plugin.json")):
+        folder = f"{base}/{child}"
+        manifest = folder + "/.claude-plugin/plugin.json"
+        if sys_os.access(manifest, 0) and is_file(manifest):  # to ask whether it is there costs least
             found.append((folder, child))
     return found
 

@@ -96,8 +96,9 @@ def skills_in(root: "SkillRoot") -> "list[tuple[str, str]]":
             folder = root.path.rstrip("/").rpartition("/")[2]
             return [(root.prefix + ":" + _as_name(folder), own)]
     found = []
+    base = root.path.rstrip("/")
     for folder in sorted(sys_os.listdir(root.path)):
-        path = join(root.path, folder, "SKILL.md")
+        path = f"{base}/{folder}/SKILL.md"
         if (root.scope != "personal" or folder != _RESERVED) and _is_there(path):
             found.append((root.prefix + ":" + folder if root.prefix else folder, path))
     return found
@@ -105,6 +106,8 @@ def skills_in(root: "SkillRoot") -> "list[tuple[str, str]]":
 
 def _is_there(path: str) -> bool:
     """Whether there is something that can be read, or that should be reported because it can't."""
+    if sys_os.access(path, 0):
+        return True
     try:
         sys_os.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):

@@ -191,6 +191,24 @@ def test_other_skills_never_change_a_score(prompt: str, skills: list[Skill], mor
     assert [one for one in together if not one.skill.startswith("z")] == alone
 
 
+@given(sets_of_skills, sets_of_skills, st.sampled_from(["", "bug=glitch"]))
+def test_an_earlier_index_changes_nothing(skills: list[Skill], more: list[Skill], extra: str) -> None:
+    earlier = Lexical().prepare(skills)
+    scorer = Lexical()
+    scorer.configure({"equivalents": extra})
+    for now in (skills, [*skills, *more], more, list(reversed(skills))):
+        assert scorer.prepare_again(now, earlier) == scorer.prepare(now)
+
+
+def test_an_index_is_kept_where_no_trigger_changed() -> None:
+    scorer = Lexical()
+    earlier = scorer.prepare([Skill("a", "/a", triggers=("fix this", "mend that")), Skill("b", "/b")])
+    assert (
+        scorer.prepare_again([Skill("b", "/b"), Skill("a", "/x", triggers=("mend that", "fix this"))], earlier)
+        is earlier
+    )
+
+
 @given(phrases, st.text(max_size=40), st.text(max_size=40))
 def test_the_whole_phrase_scores_one(phrase: str, before: str, after: str) -> None:
     (found,) = score(f"{before} {phrase} {after}", x=(phrase,))
@@ -253,12 +271,3 @@ def test_scores_do_not_depend_on_the_hash_seed() -> None:
         env = {**os.environ, "PYTHONHASHSEED": seed}
         seen.add(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True).stdout)
     assert len(seen) == 1
-
-
-def test_more_phrases_than_code_points_can_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gstack_plugins.lexical_scorer import index
-
-    monkeypatch.setattr(index, "LAST_CODE_POINT", 5)
-    scorer = Lexical()
-    prepared = scorer.prepare([Skill("qa", "/qa", triggers=("qa test this", "find bugs on site"))])
-    assert [one.trigger for one in scorer.score("please qa test this", prepared)] == ["qa test this"]
