@@ -124,8 +124,8 @@ def test_nothing_of_the_others_is_looked_at(site: Site, made: list[str], monkeyp
             return getattr(os, name)
 
         @staticmethod
-        def stat(path: str, **named: Any) -> os.stat_result:
-            looked.append(path)
+        def stat(path: "str | bytes", **named: Any) -> os.stat_result:
+            looked.append(os.fsdecode(path))
             return real(path, **named)
 
     monkeypatch.setattr(snapshot, "sys_os", Spy())
