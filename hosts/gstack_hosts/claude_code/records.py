@@ -308,18 +308,20 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
     stop = closed - to_fine if data[closed - to_fine : closed] == fine else closed
     ident = data[ref:quote].decode()
     said: object = None
+    raw = b""
     kind = decoder.needs_text(ident)
     if data[text] != 0x22 or kind == "agent" or (kind and data.startswith(_BACKGROUND, text)):
-        raw = data[text:stop].decode("utf-8", "replace")
-        said, length = scan_json(raw, alone=decoder.few)
-        if length != len(raw):
+        told = data[text:stop].decode("utf-8", "replace")
+        said, length = scan_json(told, alone=decoder.few)
+        if length != len(told):
             return False
     elif data[stop - 1] != 0x22 or data[stop - 2] == 0x5C or stop - 1 == text:
         return False
-    elif find(key, max(text + 1, stop - 400), stop) >= 0 or find(b'"type"', text, stop) >= 0:
-        return False  # another key or block (they have types) stands behind the text
-    elif kind:
-        said = _later(data[text:stop])
+    elif find(key, max(text + 1, stop - 400), stop) >= 0:
+        return False  # another key stands behind the text
+    else:
+        raw = data[text:stop]
+        said = _later(raw) if kind else None
     uuid, stamp, after = _pair(data, style, closed + to_uuid, end)
     if not uuid or "\\" in ident:
         return False
@@ -328,13 +330,15 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
         after += to_value
         if not data.startswith(style.dull, after):
             value, after = _scan(data, after, end, decoder.few)
-        elif data.startswith(style.output, after):
-            same = after + len(style.output) + stop - text  # what a shell printed stands twice
-            after = same if data.startswith(style.errors, same) else after
+        elif raw and data.startswith(style.output + raw + style.errors, after):
+            after += len(style.output) + len(raw)
+            raw = b""  # what a shell printed stands twice, so it is one text
         if find(_RECORD, after, end) >= 0:
             return False
     elif find(style.any_value, after, end) >= 0 or _goes_on(data, after, end):
         return False
+    if b'"type"' in raw:
+        return False  # another block stands behind the text: they have types
     decoder.take_result(uuid, stamp, place + start, ident, said, value)
     return True
 
