@@ -58,6 +58,25 @@ class Style:
         b'{"query":',
     )
 
+    def __init__(self) -> None:
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Lay out what is needed for each result, and for each uuid with the time behind it: needles and lengths."""
+        self.of_result = (
+            self.after_ref,
+            len(self.after_ref),
+            self.fine,
+            len(self.fine),
+            self.closed,
+            len(self.closed),
+            self.key,
+            self.value,
+            len(self.value),
+        )
+        to_stamp = 36 + len(self.after_uuid)
+        self.of_pair = (self.after_uuid.decode(), to_stamp, to_stamp + 24)
+
 
 def _spaced() -> Style:
     """With a space after colons and commas, as Python's ``json`` writes by itself."""
@@ -70,6 +89,7 @@ def _spaced() -> Style:
         if isinstance(value, bytes):
             setattr(style, name, spaced(value))
     style.dull = tuple([spaced(start) for start in Style.dull])
+    style.prepare()
     return style
 
 

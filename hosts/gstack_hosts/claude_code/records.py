@@ -28,6 +28,8 @@ _DULL = frozenset(
         b"content-replacement", b"summary", b"tag",
     ]
 )  # fmt: skip
+#: How these records begin as Claude Code writes them.
+_DULL_STARTS = tuple([b'{"type":"' + kind + b'"' for kind in _DULL])
 #: Attachments and progress records that may give one.
 _TELLING = (b"queued_command", b"hook_additional_context", b"task_status", b"agent_progress")
 #: Tools whose input holds whole texts of which events keep nothing.
@@ -58,9 +60,12 @@ def feed(decoder: "Decoder", place: int, data: bytes, start: int, size: int) -> 
     style = style_of(data, start)
     parent, to_id = style.parent, len(style.parent)
     holes = find(b"\0", start, size) >= 0  # a crash leaves them; lines without are read as ever
+    looked = size if holes else start  # up to here no run of dull lines is looked for
     message, content, result, dull = decoder.heads
     to_message, to_content, to_result, to_dull = len(message), len(content), len(result), len(dull)
     while start < size:
+        if start >= looked and data[start : start + 8] == b'{"type":':
+            start, looked = _past_dull(data, start, size)
         end = find(b"\n", start, size)
         if end < 0:
             end = size
@@ -82,7 +87,7 @@ def feed(decoder: "Decoder", place: int, data: bytes, start: int, size: int) -> 
                         ident = at + to_message
                         quote = find(b'"', ident, end)
                     if quote and data[quote : quote + to_content] == content:
-                        ids = data[ident:quote].decode("ascii"), "", ""
+                        ids = data[ident:quote].decode(), "", ""
                         done = _message(decoder, data, style, start, quote + to_content - 1, end, ids, place)
                     else:
                         done = _checked(decoder, data, style, (start, at, end), place)
@@ -97,6 +102,23 @@ def feed(decoder: "Decoder", place: int, data: bytes, start: int, size: int) -> 
         for record in records_of(data[start:end], few=decoder.few):
             decoder.add(record, place + start)
         start = end + 1
+
+
+def _past_dull(data: bytes, start: int, size: int) -> "tuple[int, int]":
+    """Where the lines go on behind a run of lines without events, and up to where they were looked at.
+
+    A run reaches to the next record of the conversation. The first is ``start`` when something else is in it.
+    """
+    stop = data.find(_RECORD, start, size)
+    if stop < 0:
+        stop = size
+    lines = data[start:stop]
+    if lines[-2:] != b"}\n" or b'}{"' in lines:
+        return start, stop
+    for line in lines.split(b"\n"):
+        if line and not (line.startswith(_DULL_STARTS) and line.endswith(b"}")):
+            return start, stop
+    return stop, stop
 
 
 def records_of(line: bytes, *, few: bool = False) -> "list[dict[str, Any]]":
@@ -176,9 +198,11 @@ def _checked(decoder: "Decoder", data: bytes, style: Style, places: "tuple[int, 
         return False
     ident += len(style.id)
     quote = find(b'"', ident, content)
-    if not _message(decoder, data, style, start, body, end, (data[ident:quote].decode("ascii"), uuid, stamp), place):
+    ids = data[ident:quote].decode(), uuid, stamp
+    made = find(b'"<synthetic>"', max(start, body - 400), body) >= 0  # by the client, not by the model
+    if not _message(decoder, data, style, start, body, end, ids, place, made=made):
         return False
-    if known and not uuid:
+    if known and not uuid and not made:
         decoder.heads = (data[known:ident], data[quote : body + 1], *decoder.heads[2:])
     return True
 
@@ -217,34 +241,35 @@ def _message(
     end: int,
     ids: "tuple[str, str, str]",
     place: int,
+    *,
+    made: bool = False,
 ) -> bool:
     """A message of the model, whose content begins at ``body``: decode that, find the rest.
 
-    ``ids`` are the message's id, and its record's uuid and time where they stand before it.
+    ``ids`` are the message's id, and its record's uuid and time where they stand before it. ``made``: what it says was
+    written by the client.
     """
     ident, uuid, stamp = ids
-    find = data.find
-    stop = find(style.stop, body, end) + 1
+    stop = data.find(style.stop, body, end) + 1
     blocks: Any = None
     if not stop:
         blocks, stop = _scan(data, body, end, decoder.few)
     elif stop - body > 800 and data.startswith(style.call, body):
         blocks = _writer(data, style, body, stop)
     if blocks is None:
-        text = data[body:stop].decode("utf-8", "replace")
+        text = data[body:stop].decode()
         blocks, length = scan_json(text, alone=decoder.few)
         if length != len(text):
             return False
+    rest = data[stop:end]
     if not uuid:
-        tail = find(style.tail, stop, end)
+        tail = rest.find(style.tail)
         if tail < 0:
             return False
-        uuid, stamp, _ = _pair(data, style, tail + len(style.tail), end)
-    if not uuid or find(b'"isApiErrorMessage"', stop, end) >= 0 or _goes_on(data, stop, end) or "\\" in ident:
+        uuid, stamp, _ = _pair(data, style, stop + tail + len(style.tail), end)
+    if not uuid or b'"isApiErrorMessage"' in rest or b'}{"' in rest or _RECORD in rest or "\\" in ident:
         return False
-    if find(b'"<synthetic>"', max(start, body - 400), body) >= 0:
-        blocks = ()
-    decoder.take_message(uuid, stamp, place + start, ident, blocks)
+    decoder.take_message(uuid, stamp, place + start, ident, () if made else blocks)
     return True
 
 
@@ -271,40 +296,49 @@ def _result(decoder: "Decoder", data: bytes, style: Style, start: int, ref: int,
 
     Its text and its value are decoded only where events need them.
     """
-    find, startswith = data.find, data.startswith
+    find = data.find
+    after_ref, to_text, fine, to_fine, shut, to_uuid, key, behind, to_value = style.of_result
     quote = find(b'"', ref, end)
-    text = quote + len(style.after_ref)
-    closed = find(style.closed, text, end)
-    if closed < 0 or not startswith(style.after_ref, quote):
+    text = quote + to_text
+    if data[quote:text] != after_ref:
         return False
-    stop = closed - len(style.fine) if startswith(style.fine, closed - len(style.fine)) else closed
-    ident = data[ref:quote].decode("ascii")
+    closed = find(shut, text, end)
+    if closed < 0:
+        return False
+    stop = closed - to_fine if data[closed - to_fine : closed] == fine else closed
+    ident = data[ref:quote].decode()
     said: object = None
+    raw = b""
     kind = decoder.needs_text(ident)
-    if data[text] != 0x22 or kind == "agent" or (kind and startswith(_BACKGROUND, text)):
-        raw = data[text:stop].decode("utf-8", "replace")
-        said, length = scan_json(raw, alone=decoder.few)
-        if length != len(raw):
+    if data[text] != 0x22 or kind == "agent" or (kind and data.startswith(_BACKGROUND, text)):
+        told = data[text:stop].decode("utf-8", "replace")
+        said, length = scan_json(told, alone=decoder.few)
+        if length != len(told):
             return False
-    elif not _is_one_text(data, style, text, stop):
+    elif data[stop - 1] != 0x22 or data[stop - 2] == 0x5C or stop - 1 == text:
         return False
-    elif kind:
-        said = _later(data[text:stop])
-    uuid, stamp, after = _pair(data, style, closed + len(style.closed), end)
-    if not uuid or "\\" in ident or find(_RECORD, closed, after) >= 0:
+    elif find(key, max(text + 1, stop - 400), stop) >= 0:
+        return False  # another key stands behind the text
+    else:
+        raw = data[text:stop]
+        said = _later(raw) if kind else None
+    uuid, stamp, after = _pair(data, style, closed + to_uuid, end)
+    if not uuid or "\\" in ident:
         return False
     value = None
-    if startswith(style.value, after):
-        after += len(style.value)
-        if not startswith(style.dull, after):
+    if data[after : after + to_value] == behind:
+        after += to_value
+        if not data.startswith(style.dull, after):
             value, after = _scan(data, after, end, decoder.few)
-        elif startswith(style.output, after):
-            same = after + len(style.output) + stop - text  # what a shell printed stands twice
-            after = same if startswith(style.errors, same) else after
+        elif raw and data.startswith(style.output + raw + style.errors, after):
+            after += len(style.output) + len(raw)
+            raw = b""  # what a shell printed stands twice, so it is one text
         if find(_RECORD, after, end) >= 0:
             return False
     elif find(style.any_value, after, end) >= 0 or _goes_on(data, after, end):
         return False
+    if b'"type"' in raw:
+        return False  # another block stands behind the text: they have types
     decoder.take_result(uuid, stamp, place + start, ident, said, value)
     return True
 
@@ -324,13 +358,6 @@ def _later(raw: bytes) -> "Callable[[], str]":
 def _goes_on(data: bytes, start: int, end: int) -> bool:
     """Whether another record begins between ``start`` and ``end``, after a lost newline or a record that broke off."""
     return data.find(b'}{"', start, end) >= 0 or data.find(_RECORD, start, end) >= 0
-
-
-def _is_one_text(data: bytes, style: Style, start: int, stop: int) -> bool:
-    """Whether a result's content is a text, with no other key or block (they have types) behind it."""
-    if data[stop - 1] != 0x22 or data[stop - 2] == 0x5C or stop - 1 == start:
-        return False
-    return data.find(b'"type"', start, stop) < 0 and data.find(style.key, max(start + 1, stop - 400), stop) < 0
 
 
 def _results(
@@ -387,16 +414,18 @@ def _own(data: bytes, needle: bytes, start: int, end: int) -> str:
 
 def _pair(data: bytes, style: Style, at: int, end: int) -> "tuple[str, str, int]":
     """The uuid that starts at ``at``, the time stamp after it, and where that ends; empty where they don't stand so."""
-    stop = at + 36  # as long as a uuid is; anything else is looked for
-    if data[stop : stop + 1] != b'"':
+    after_uuid, to_stamp, to_last = style.of_pair
+    last = at + to_last  # as long as a uuid and a time are; anything else is looked for
+    both = data[at:last].decode()
+    if both[36:to_stamp] == after_uuid and data[last : last + 1] == b'"':
+        uuid, stamp = both[:36], both[to_stamp:]
+    else:
         stop = data.find(b'"', at, end)
-    after = stop + len(style.after_uuid)
-    if not data.startswith(style.after_uuid, stop):
-        return "", "", at
-    last = after + 24
-    if data[last : last + 1] != b'"':
+        after = stop + len(after_uuid)
+        if not data.startswith(style.after_uuid, stop):
+            return "", "", at
         last = data.find(b'"', after, end)
-    both = data[at:last].decode("ascii")
-    if '"' in both[: stop - at] or "\\" in both:
+        uuid, stamp = data[at:stop].decode(), data[after:last].decode()
+    if '"' in uuid or '"' in stamp or "\\" in both or "\\" in stamp:
         return "", "", at
-    return both[: stop - at], both[after - at :], last
+    return uuid, stamp, last

@@ -519,6 +519,34 @@ def test_holes_and_lost_newlines(tmp_path: Path) -> None:
         assert told(events_of(data, tmp_path)) == expected
 
 
+@pytest.mark.parametrize("spaced", [False, True])
+def test_what_hides_among_records_without_events_is_found(spaced: bool, tmp_path: Path) -> None:
+    session = Records()
+    session.prompt("one")
+    session.says("two")
+    separators = None if spaced else (",", ":")
+    first, second = [json.dumps(record, separators=separators).encode() for record in session.all]
+    old = json.dumps({"type": "user", **session.all[0], "uuid": "old"}, separators=separators).encode()
+    dull = [json.dumps({"type": kind, "x": "y"}, separators=separators).encode() for kind in ("tag", "mode", "summary")]
+    queued = Records()
+    queued.add({"type": "queue-operation", "operation": "enqueue", "content": notification("a1", "completed")})
+    told_late = json.dumps(queued.all[0], separators=separators).encode()
+    expected = {old: ["prompt 'one'"], second: ["text 'two'"], told_late: ["agent_finished completed a1"]}
+    for hidden in expected:
+        for lines in (
+            [*dull, hidden, *dull],
+            [*dull, dull[0] + hidden, *dull],
+            [*dull, hidden + dull[0], *dull],
+            [*dull, dull[0][:12] + hidden, *dull] if hidden == second else [*dull, hidden],
+            [*dull, dull[0] + b"\0\0" + hidden, *dull],
+            [*dull, b"", hidden, b"", *dull],
+            [*dull, b"[]", hidden],
+            [hidden, *dull, dull[0][:-1]],
+        ):
+            data = b"\n".join([first, *lines])
+            assert told(events_of(data, tmp_path)) == ["prompt 'one'", *expected[hidden]], lines
+
+
 def test_a_record_that_broke_off_inside_another_does_not_surface_it(tmp_path: Path) -> None:
     """The subagent's record inside a cut progress record must not become one of the main thread."""
     session = Records()
