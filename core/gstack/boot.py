@@ -47,13 +47,22 @@ _entries: "dict[str, Entry]" = {}
 _stored: "list[Stored]" = []
 #: The descriptor of the second file: it stays open, so that a newer one may take its place meanwhile.
 _waiting_file = -1
+_waiting_path = ""
 #: The functions that this run has fetched, as ``module:name``.
 _fetched: "list[str]" = []
 
 
 def _fetch(start: int, size: int) -> "Any":
-    """What waits there."""
-    return loads(posix.pread(_waiting_file, size, start))
+    """What waits there. Raises ValueError, EOFError or TypeError for a damaged file, which then goes: the next hook
+    makes it anew."""
+    try:
+        return loads(posix.pread(_waiting_file, size, start))
+    except (ValueError, EOFError, TypeError):
+        try:
+            posix.unlink(_waiting_path)
+        except OSError:
+            pass
+        raise
 
 
 def _waiting(space: "dict[str, Any]") -> "Callable[[str, int, int], Callable[..., Any]]":
@@ -120,14 +129,14 @@ def start(arguments: "Sequence[str]", root: str, paths: "Sequence[str]") -> None
 
 def _adopt(stored: "Stored") -> None:
     """Put the stored modules in their places; none is left there when a source has changed or one fails."""
-    global _waiting_file
-    waiting, always, lazy, names, last = stored
+    global _waiting_file, _waiting_path
+    _waiting_path, always, lazy, names, last = stored
     for _, source, stamp, _, _ in always:
         if stamp_of(source) != stamp:
             raise ValueError(source)
-    _waiting_file = posix.open(waiting, posix.O_RDONLY | posix.O_CLOEXEC)
+    _waiting_file = posix.open(_waiting_path, posix.O_RDONLY | posix.O_CLOEXEC)
     if posix.lseek(_waiting_file, 0, 2) != sum(last):
-        raise ValueError(waiting)
+        raise ValueError(_waiting_path)
     try:
         for name, source, _, is_package, _ in sorted(always):  # so that a package comes before what lies in it
             _place(name, source, is_package)

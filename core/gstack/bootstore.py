@@ -21,6 +21,8 @@ from gstack.state import remove, write_atomic
 
 #: What is stored: these packages keep to what stored code can do; an outside plug-in needn't.
 _OURS = ("gstack", "gstack_plugins", "gstack_hosts")
+#: More than the code of one host and event takes, in bytes.
+_ROOM = 1 << 19
 #: Decorators that take a function which only waits as well as the function itself.
 _PLAIN_DECORATORS = frozenset(["property", "staticmethod", "classmethod"])
 #: Methods that Python itself looks at when it makes the class.
@@ -186,6 +188,7 @@ def store(
     stored code has and knows of: runs differ, and each must find what it needs. Raises OSError, SyntaxError,
     ValueError.
     """
+    _make_sure_of_room(path)
     sources = {source.name: source for source in _loaded()}
     for name, source, _, is_package, _ in earlier:
         if name not in sources:
@@ -199,11 +202,46 @@ def store(
     lazy = [sources[name].entry(waiting.add(compiler.code(sources[name]))) for name in lazy_names]
     names = sorted({*known, *(name for name in sys.modules if name.startswith("gstack"))})
     place = waiting.add(sorted(called))
-    second = f"{path}~{sha256(waiting.data)[:16]}"
-    write_atomic(second, waiting.data, sync=False)
+    second = second_file(path, waiting.data)
+    write_atomic(second, waiting.data)
     stored = (second, always, lazy, names, place)
-    write_atomic(path, dumps(compiler.starter(sources[boot.__name__], stored)), sync=False)
+    write_atomic(path, dumps(compiler.starter(sources[boot.__name__], stored)))
     _remove_older(path, second)
+
+
+def second_file(path: str, data: bytes) -> str:
+    """The path of the second file that holds ``data``."""
+    return f"{path}~{sha256(data)[:16]}"
+
+
+def remove_all(root: str) -> None:
+    """Remove the stored code of every host and event, whatever it is like. Raises OSError."""
+    import shutil
+
+    folder = f"{root}/snapshot"
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        if name.startswith("code"):
+            path = f"{folder}/{name}"
+            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+
+
+def damaged(root: str) -> list[str]:
+    """The second files that aren't what they were written as. Raises OSError."""
+    folder = f"{root}/snapshot"
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    paths = [f"{folder}/{name}" for name in sorted(names) if name.startswith("code") and "~" in name]
+    return [path for path in paths if path != second_file(path.rpartition("~")[0], read_file(path))]
+
+
+def _make_sure_of_room(path: str) -> None:
+    """Find out before the work of it whether the code can be stored at all. Raises OSError."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(path)
+    trial = f"{path}~{os.getpid()}"
+    try:
+        write_atomic(trial, bytes(_ROOM), sync=False)
+    finally:
+        remove(trial)
 
 
 def _remove_older(path: str, second: str) -> None:

@@ -122,8 +122,11 @@ def launcher(checkup: Checkup) -> list[Finding]:
     if POSIX and read_file(path) != os.fsencode(launcher_text(checkup.root)):
         detail = f"{path} was written for another Python or place than {sys.executable}"
         findings.append(Finding("warn", "launcher", detail, "run gstack setup with the gstack that you use"))
+    from gstack.bootstore import damaged
     from gstack.doctor_live import Stage
 
+    for broken in damaged(checkup.root):
+        findings.append(Finding("fail", "stored code", f"{broken} is damaged", "run gstack setup"))
     with Stage(checkup, checkup.cwd) as stage:
         problem = try_launcher(path, host=checkup.host.id, env=stage.env)
         if problem:

@@ -164,6 +164,7 @@ class _Run:
         self.root = root = state_root(env, self.recorded_root)
         payload = read_payload(0)
         if not isinstance(payload, dict):
+            log(root, "hook", None, "error what=payload")
             return b""
         plan = load_plan(root, self.paths, env)
         host = plan.host(arguments[0] if arguments else "")

@@ -146,6 +146,13 @@ def _constant(name: str) -> float:
     return float(name.replace("Infinity", "inf"))
 
 
+def _integer(digits: str) -> "int | float":
+    try:
+        return int(digits)
+    except ValueError:  # more digits than Python converts: nobody's number, but no reason to refuse the document
+        return float(digits)
+
+
 #: A document of more characters is read by the C half of ``json`` at once.
 _SHORT = 1 << 14
 _SPACE = " \t\r\n"
@@ -169,7 +176,7 @@ def _json_in_c() -> "tuple[Any, Any] | tuple[()]":
                 object_hook=None,
                 object_pairs_hook=None,
                 parse_float=float,
-                parse_int=int,
+                parse_int=_integer,
                 parse_constant=_constant,
                 memo={},
             )

@@ -143,11 +143,13 @@ def _save_flags(root: str, flags: Flags) -> None:
 
 def _prepare(root: str, env: Mapping[str, str], launcher: str) -> None:
     """Write the launcher, compile what it needs, and run it before anything names it."""
+    from gstack.bootstore import remove_all
     from gstack.plugins import LOOK_LIMIT
     from gstack.snapshot_build import build_plan
 
     try:
         write_launchers(root)
+        remove_all(root)
     except OSError as error:
         raise StateError(f"{launcher} can't be written: {error.strerror}") from error
     compile_hot()
@@ -219,6 +221,8 @@ def run_uninstall(
     outcome.changed = change.before != change.after
     if dry_run:
         return outcome
+    if os.path.isdir(root) and not os.access(root, os.W_OK):
+        raise StateError(f"{root} can't be written", hint="nothing was changed")
     leave_gate(root, "off", env, force=force, how="uninstall")
     if outcome.changed:
         adapter.apply_settings(change)

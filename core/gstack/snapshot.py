@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
 #: Format of the files; a change makes older ones stale.
-FORMAT = 6
+FORMAT = 7
 #: A file changed so shortly before a snapshot was made may change again unseen (as in git): it isn't trusted.
 RACY_NS = 2_000_000_000
 
@@ -35,6 +35,14 @@ _PRIME = 2**64 - 59
 
 #: Stands for the stamp of what isn't there.
 _ABSENT = (0, 0, -1, 0)
+
+#: A pipe in a file's place is no reason to wait.
+_READ = (
+    sys_os.O_RDONLY
+    | getattr(sys_os, "O_CLOEXEC", 0)
+    | getattr(sys_os, "O_BINARY", 0)
+    | getattr(sys_os, "O_NONBLOCK", 0)
+)
 
 _HEADER = f"gstack {FORMAT} {__version__} {sys.implementation.cache_tag}\n".encode()
 
@@ -128,7 +136,7 @@ def read_blob(path: str) -> "Any | None":
     """The data of a snapshot file; None when it is missing, cut off, of another Python or gstack, or writable by
     others."""
     try:
-        fd = sys_os.open(path, sys_os.O_RDONLY | getattr(sys_os, "O_CLOEXEC", 0) | getattr(sys_os, "O_BINARY", 0))
+        fd = sys_os.open(path, _READ)
     except OSError:
         return None
     try:
@@ -261,11 +269,25 @@ def load_index(
     path = index_path(root, host.id, variables, cwd)
     blob = read_blob(path)
     settings = [host.id, variables, cwd, *scorer_settings(config, plan)]
-    if not blob or blob["settings"] != settings or not fresh(blob):
+    if not blob or blob["settings"] != settings or not _lead_there(blob["links"]) or not fresh(blob):
         from gstack.snapshot_build import build_index
 
         blob = build_index(path, root, host, env, cwd, config, plan, settings, old=blob)
     return SkillIndex(blob["index"])
+
+
+def _lead_there(links: "Sequence[tuple[str, tuple[int, int] | None]]") -> bool:
+    """Whether paths that go through a link lead to the folders that they led to."""
+    return all(node(path) == found for path, found in links)
+
+
+def node(path: str) -> "tuple[int, int] | None":
+    """Which file or folder a path leads to: its device and inode. None: to none."""
+    try:
+        found = sys_os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino)
 
 
 def scorer_settings(config: "Config", plan: Plan) -> "list[Any]":

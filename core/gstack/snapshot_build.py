@@ -11,7 +11,7 @@ from gstack.config import Config, names
 from gstack.failures import PluginFailed, note_trouble
 from gstack.lowlevel import is_file, join
 from gstack.plan import Plan
-from gstack.snapshot import now_ns, plan_path, read_blob, stamp, stamped, write_blob
+from gstack.snapshot import node, now_ns, plan_path, read_blob, stamp, stamped, write_blob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def build_index(
     earlier = old["index"]["scorers"] if old and old["settings"] == list(settings) else {}
     blob = {
         "settings": list(settings),
+        "links": _links([cwd, *(env.get(name) for name in host.skill_variables)]),
         "index": _index(inventory, config, plan, earlier),
         **stamped(*_bound_to(inventory, depends, getattr(host, "skill_markers", None)), inventory.stamps, made),
     }
@@ -105,6 +106,19 @@ def build_index(
     _store(source, inventory.known)
     _prune(os.path.dirname(path))
     return blob
+
+
+def _links(paths: "Sequence[str | None]") -> "list[tuple[str, tuple[int, int] | None]]":
+    """The paths that go through a link, with where they lead: what lies there is bound by its real path."""
+    absolute = [path for path in dict.fromkeys(paths) if path and os.path.isabs(path)]
+    return [(path, node(path)) for path in absolute if _goes_through_a_link(path)]
+
+
+def _goes_through_a_link(path: str) -> bool:
+    try:
+        return os.path.realpath(path) != os.path.abspath(path)
+    except ValueError:  # no path at all
+        return False
 
 
 def _trusted_overlay(root: str, cwd: str | None) -> "tuple[str | None, list[str]]":

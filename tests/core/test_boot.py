@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gstack import bootstore
 from gstack.launcher import import_paths, launcher_path, launcher_text
 from gstack.lowlevel import POSIX
 from gstack.sandbox import Sandbox
@@ -108,6 +109,52 @@ def test_a_damaged_second_file_is_passed_over_and_made_anew(box: Sandbox, damage
     if damage != "folder":
         settle(box)
         assert waiting(box).stat().st_size
+
+
+def test_a_second_file_whose_content_is_damaged_goes(box: Sandbox) -> None:
+    """What is damaged is only seen where it is fetched: that hook fails open, and the next makes the file anew."""
+    path = waiting(box)
+    path.write_bytes(bytes(path.stat().st_size))
+    assert bootstore.damaged(box.root) == [str(path)]
+    for _ in range(3):
+        box.run("UserPromptSubmit", {"session_id": "d", "hook_event_name": "UserPromptSubmit", "prompt": "/qa now"})
+        box.run(
+            "UserPromptSubmit",
+            {"session_id": "d", "hook_event_name": "UserPromptSubmit", "prompt": "don't qa test this"},
+        )
+    settle(box)
+    assert bootstore.damaged(box.root) == []
+
+
+def test_where_code_cannot_be_stored_it_is_not_compiled(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each hook would do that work for nothing."""
+
+    def compiles(*_: object) -> None:
+        raise AssertionError("compiled")
+
+    main = stored(box)
+    bootstore.remove_all(box.root)
+    main.mkdir()
+    monkeypatch.setattr(bootstore, "_loaded", compiles)
+    with pytest.raises(IsADirectoryError):
+        bootstore.store(str(main), ())
+    monkeypatch.setattr(bootstore, "write_atomic", full)
+    with pytest.raises(OSError, match="No space"):
+        bootstore.store(str(main) + "-other", ())
+    assert [path.name for path in Path(box.root, "snapshot").glob("code*")] == [main.name]
+    assert hinted(box)
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_setup_takes_all_stored_code_away(box: Sandbox) -> None:
+    assert stored(box)
+    Path(box.root, "snapshot", "code2-old~x").mkdir()
+    bootstore.remove_all(box.root)
+    assert not list(Path(box.root, "snapshot").glob("code*"))
+    assert list(Path(box.root, "snapshot").glob("skills-*"))
 
 
 def test_a_function_that_was_never_called_is_there_when_it_is(box: Sandbox) -> None:

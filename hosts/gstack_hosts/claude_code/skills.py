@@ -57,22 +57,26 @@ def skill_places(env: "Mapping[str, str]", cwd: "str | None") -> "tuple[list[Ski
 def project_folders(start: str) -> "tuple[list[str], list[str]]":
     """The folders from ``start`` up to the repository's root, and what would make that another list.
 
-    Outside a repository only ``start`` itself. A ``.git`` that is there isn't among what the list depends on: its
-    folder changes with every commit.
+    Outside a repository only ``start`` itself. For a ``.git`` folder that is there stands its ``HEAD``: the folder
+    itself changes with every commit.
     """
     import os
 
-    folder = os.path.realpath(start)
+    try:
+        folder = os.path.realpath(start)
+    except ValueError:  # no path at all: a lone surrogate, a NUL
+        return [], []
     chain = [folder]
-    absent: list[str] = []
+    depends: list[str] = []
     while True:
         git = join(folder, ".git")
         if os.path.exists(git):
-            return chain, absent
-        absent.append(git)
+            head = join(git, "HEAD")
+            return chain, [*depends, head if os.path.exists(head) else git]
+        depends.append(git)
         above = os.path.dirname(folder)
         if above == folder:
-            return chain[:1], absent
+            return chain[:1], depends
         folder = above
         chain.append(folder)
 

@@ -11,7 +11,7 @@ import gstack_hosts
 from gstack.api import Skill, SkillRoot
 from gstack.inventory import load_skills
 from gstack_hosts.claude_code import ClaudeCode
-from gstack_hosts.claude_code.skills import load_phrase, skill_places, skills_in, taken_names
+from gstack_hosts.claude_code.skills import load_phrase, project_folders, skill_places, skills_in, taken_names
 
 
 @pytest.fixture
@@ -55,7 +55,12 @@ def test_the_configuration_folder(box: Box) -> None:
 def test_project_up_to_the_root_of_the_repository(box: Box, kind: str) -> None:
     deep = box.work / "a" / "b"
     deep.mkdir(parents=True)
-    (box.work / ".git").mkdir() if kind == "folder" else (box.work / ".git").write_text("gitdir: elsewhere\n")
+    git = box.work / ".git"
+    if kind == "folder":
+        git.mkdir()
+        (git / "HEAD").write_text("ref: refs/heads/main\n")
+    else:
+        git.write_text("gitdir: elsewhere\n")
     box.skill(box.base / ".claude" / "skills" / "above")
     for folder, name in ((box.work, "at-root"), (box.work / "a", "at-a"), (deep, "at-b"), (deep / "c", "below")):
         box.skill(folder / ".claude" / "skills" / name)
@@ -67,7 +72,8 @@ def test_project_up_to_the_root_of_the_repository(box: Box, kind: str) -> None:
     assert found.skills[2].path == f"{deep}/.claude/skills/same/SKILL.md"
     assert len(found.shadowed) == 3
     assert f"{deep}/.git" in found.depends_on
-    assert f"{box.work}/.git" not in found.depends_on, "it changes with every commit"
+    assert (str(git) in found.depends_on) == (kind == "file"), "the folder changes with every commit"
+    assert (f"{git}/HEAD" in found.depends_on) == (kind == "folder")
 
 
 def test_project_outside_a_repository_is_the_start_folder_only(box: Box) -> None:
@@ -171,3 +177,8 @@ def test_imports_are_light() -> None:
     )
     done = subprocess.run([sys.executable, "-IS", "-c", code, core, hosts], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"{sys.platform == 'win32'} []"
+
+
+@pytest.mark.parametrize("start", ["/\ud800", "/a\0b"])
+def test_a_start_folder_that_is_no_path(start: str) -> None:
+    assert project_folders(start) == ([], [])
