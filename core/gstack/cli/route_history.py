@@ -216,7 +216,7 @@ def _show_report(found: "Followed", since: str) -> None:
     from gstack.replay.followed import FATES
 
     if not found.decisions:
-        emit(f"no decisions are logged since {since}: the routing hook writes them once it is on, or observes")
+        emit(f"no decisions are logged since {since}: the routing hook logs when it is on")
         return
     given, watched = found.total(found.given), found.total(found.observed)
     prompts = "1 prompt" if found.decisions == 1 else f"{found.decisions:,} prompts"
