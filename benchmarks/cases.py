@@ -48,6 +48,7 @@ class Case:
         self.before = before
         self.rounds = rounds
         self.warm = warm
+        self.group = ""
 
     def warm_up(self, once: Callable[["Case"], object]) -> None:
         """Runs that don't count: they store what later ones start from."""
@@ -104,7 +105,10 @@ def all_cases(only: str = "") -> Iterator[list[Case]]:
         cases = [Case("", "floor", [sys.executable, "-I", "-S", "-c", "pass"])]
         for build in (routing_cases, plugin_cases, other_cases, gate_cases, contract_cases, miss_cases, naive_cases):
             if not only or only in build.__name__:
-                cases += build(folder)
+                found = build(folder)
+                for case in found:
+                    case.group = build.__name__
+                cases += found
         time.sleep(2.2)  # what is younger than two seconds isn't trusted by a snapshot
         yield cases
 
@@ -298,20 +302,23 @@ def miss_cases(folder: Path) -> list[Case]:
     out = []
     for skills, one, full in ((65, 5.0, 12.0), (2000, 10.0, 55.0)):
         box = sandbox(folder, f"miss{skills}", skills)
-        path = Path(box.home, ".claude/skills/investigate/SKILL.md")
+        folder_of_skills = Path(box.home, ".claude/skills")
 
-        def touch(path: Path = path) -> None:
-            # the head: where only the body changed, nothing needs YAML
+        def edit_head(path: Path = folder_of_skills / "investigate/SKILL.md") -> None:
             path.write_text(INVESTIGATE.replace("the cause", f"the cause {time.time_ns()}"))
+
+        def edit_body(path: Path = folder_of_skills / "skill-0/SKILL.md") -> None:
+            path.write_text(skill_text(0) + f"\n<!-- {time.time_ns()} -->\n")
 
         def forget(box: Sandbox) -> None:
             shutil.rmtree(Path(box.root, "snapshot"), ignore_errors=True)
 
-        rounds = 15 if skills == 65 else 7
+        rounds = 31 if skills == 65 else 11
         payload = prompt_payload(box, "b")
-        out.append(
-            hook_case(box, "G7", f"route, 1 of {skills} skills changed", payload, goal=one, before=touch, rounds=rounds)
-        )
+        # where only the body changed, nothing needs YAML
+        for what, edit in (("its head", edit_head), ("its body", edit_body)):
+            name = f"route, 1 of {skills} skills changed, {what}"
+            out.append(hook_case(box, "G7", name, payload, goal=one, before=edit, rounds=rounds))
         again = sandbox(folder, f"full{skills}", skills)
         payload = prompt_payload(again, "b")
         out.append(
@@ -364,6 +371,6 @@ def naive_cases(folder: Path) -> list[Case]:
     script.write_text(NAIVE)
     command = [sys.executable, str(script), "hook", str(Path(box.home, ".claude/skills"))]
     ours = hook_case(box, "", "route, 65 skills (again)", prompt_payload(box, "b"))
-    slow = Case("", "naive", command, prompt_payload(box, "b"), rounds=9, warm=1)
+    slow = Case("", "naive", command, prompt_payload(box, "b"), rounds=21, warm=1)
     ours.label, ours.goal, ours.against = "G8", 1 / 15, "naive"
     return [ours, slow]
