@@ -13,6 +13,7 @@ from gstack.gate.names import normal
 from gstack.logs import log
 from gstack.lowlevel import join, sys_os
 from gstack.sessions import read_session, update_session
+from gstack.snapshot import node
 from gstack.values.gate import Invocation
 
 TYPE_CHECKING = False
@@ -131,9 +132,9 @@ def skill_at(skills: "SkillIndex", path: str, event: "HookEvent") -> "str | None
     for name, file in skills.names.items():
         if file in (path, tidy):
             return name
-    targets = [target for target in (_node(path), _node(tidy)) if target is not None]
+    targets = [target for target in (node(path), node(tidy)) if target is not None]
     for name, file in skills.names.items() if targets else ():
-        if _node(file) in targets:
+        if node(file) in targets:
             return name
     return None
 
@@ -147,14 +148,6 @@ def _tidy(path: str) -> str:
         elif part not in ("", ".", "..") or not parts:
             parts.append(part)
     return "/".join(parts)
-
-
-def _node(path: str) -> "tuple[int, int] | None":
-    try:
-        status = sys_os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return (status.st_dev, status.st_ino)
 
 
 # ------------------------------------------------------------------------------------------------- answers
