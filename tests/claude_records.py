@@ -85,6 +85,7 @@ class Records:
         block = {"tool_use_id": ident, "type": "tool_result", "content": content}
         if error:
             block = {"type": "tool_result", "content": content, "is_error": True, "tool_use_id": ident}
+        more = {"sourceToolAssistantUUID": self.all[-1].get("uuid") if self.all else None, **more}
         if value is not None:
             more = {"toolUseResult": value, **more}
         return self.user([block], **more)

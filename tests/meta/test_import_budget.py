@@ -90,9 +90,7 @@ STOP = TOOLS | {
     "gstack.contracts.hook",
     "gstack.transcript",
     "gstack.values.events",
-    "gstack_hosts.claude_code.events",
-    "gstack_hosts.claude_code.needles",
-    "gstack_hosts.claude_code.records",
+    *(f"gstack_hosts.claude_code.{name}" for name in ["events", "messages", "needles", "peeks", "records", "results"]),
     "gstack_hosts.claude_code.transcript",
 }
 BY_LOAD = {f"gstack.contracts.{name}" for name in ["early", "records", "session_kind", "status"]}

@@ -29,19 +29,19 @@ class Style:
     name = b'","name":"'
     path = b'"file_path":"'
     block = b'},{"type":"'
-    # a result: the id of its call, in either order; what follows; another key; what ends its message
+    # a result: the id of its call, in either order; what follows; another key or block; what ends its message
     ref = b'[{"tool_use_id":"'
     result = b'[{"type":"tool_result","tool_use_id":"'
     after_ref = b'","type":"tool_result","content":'
     fine = b',"is_error":false'
     key = b'","'
+    another = b'"type"'
     closed = b'}]},"uuid":"'
     shut = b'},"uuid":"'
-    # its value: right after the time or anywhere; a shell's, and what follows its output
+    # its value: right after the time or anywhere; what stands before the id of the call's record
     value = b'","toolUseResult":'
     any_value = b'"toolUseResult":'
-    output = b'{"stdout":'
-    errors = b',"stderr":'
+    source = b'"sourceToolAssistantUUID":"'
     #: What a value starts with that holds nothing an event needs.
     dull: "tuple[bytes, ...]" = (
         b'{"stdout":',

@@ -237,6 +237,8 @@ class _Search:
         newest = self.newest(looked, before)
         if decoder.orphans:  # as a rule the results of calls that stand in the load's own message
             looked.extend([entry for _, entry in zip(range(_CONTEXT), before, strict=False)])
+            while looked and b'"tool_result"' in looked[-1][1]:
+                looked.pop()  # its call stands farther back
         elif newest is None or decoder.first is None or newest >= decoder.first:
             # the load stands behind a record that is no older, so it may itself be a copy
             decoder.suspects.append(decoder.events[0].uid)

@@ -385,7 +385,7 @@ def assert_tail_reading(data: bytes, folder: Path, *, from_tail: bool) -> None:
     original = transcript._whole
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transcript, "_whole", lambda source: read.append("whole") or original(source))
-        run = read_run(path, skills=["investigate"], max_bytes=LIMIT, block=1500, tail=6000)
+        run = read_run(path, skills=["investigate"], max_bytes=LIMIT, block=1500, tail=7000)
     assert run == since_load(read_transcript(path, max_bytes=LIMIT), ["investigate"])
     assert run
     assert read == ([] if from_tail else ["whole"])
@@ -559,6 +559,26 @@ def test_a_record_that_broke_off_inside_another_does_not_surface_it(tmp_path: Pa
     text = session.data()
     for cut in range(text.find(b"\n") + 1, len(text)):
         assert told(events_of(text[:cut], tmp_path)) == ["prompt 'one'"]
+
+
+@pytest.mark.parametrize("name", ["Bash", "Read"])
+def test_a_result_that_broke_off_and_was_written_again_is_one(name: str, tmp_path: Path) -> None:
+    """Whichever the two records on its line are: the same result again, or another call's."""
+    session = Records()
+    session.prompt("one")
+    for number in range(4):
+        said = f"said {number}\n" + "word " * 120
+        value = {"stdout": said, "stderr": ""} if name == "Bash" else {"type": "text", "file": {"content": said}}
+        session.tool(name, {"command": "x", "file_path": "/x"}, said, value)
+    lines = session.data().splitlines(keepends=True)
+    expected = events_of(session.data(), tmp_path)
+    # behind these, a record could be one that another holds
+    cuts = [cut for cut in range(20, len(lines[6]) - 1, 5) if lines[6][cut - 1] not in b":,["]
+    for cut in cuts:
+        for again in (b"", lines[5]):
+            found = events_of(b"".join([*lines[:6], lines[6][:cut], again, *lines[6:]]), tmp_path)
+            for one, other in zip(found, expected, strict=True):
+                assert (one.type, one.uid, one.ref, one.text) == (other.type, other.uid, other.ref, other.text), cut
 
 
 def test_odd_characters(tmp_path: Path) -> None:
