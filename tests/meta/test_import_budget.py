@@ -90,7 +90,10 @@ STOP = TOOLS | {
     "gstack.contracts.hook",
     "gstack.transcript",
     "gstack.values.events",
-    *(f"gstack_hosts.claude_code.{name}" for name in ["events", "messages", "needles", "peeks", "records", "results"]),
+    *(
+        f"gstack_hosts.claude_code.{name}"
+        for name in ["events", "loads", "messages", "needles", "peeks", "records", "results", "search"]
+    ),
     "gstack_hosts.claude_code.transcript",
 }
 BY_LOAD = {f"gstack.contracts.{name}" for name in ["early", "records", "session_kind", "status"]}

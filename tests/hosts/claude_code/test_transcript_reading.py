@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gstack.api import Event
 from gstack.errors import ContractState, UnknownShape
 from gstack.transcript import LIMIT, since_load
-from gstack_hosts.claude_code import transcript
+from gstack_hosts.claude_code import search
 from gstack_hosts.claude_code.events import Decoder
 from gstack_hosts.claude_code.records import feed, records_of
 from gstack_hosts.claude_code.transcript import last_load, read_run, read_transcript, transcripts
@@ -382,9 +382,9 @@ def assert_tail_reading(data: bytes, folder: Path, *, from_tail: bool) -> None:
     """Reading from the end is right, and (``from_tail``) didn't need the whole file."""
     path = file_of(data, folder)
     read: list[str] = []
-    original = transcript._whole
+    original = search.whole
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transcript, "_whole", lambda source: read.append("whole") or original(source))
+        patch.setattr(search, "whole", lambda source: read.append("whole") or original(source))
         run = read_run(path, skills=["investigate"], max_bytes=LIMIT, block=1500, tail=7000)
     assert run == since_load(read_transcript(path, max_bytes=LIMIT), ["investigate"])
     assert run
