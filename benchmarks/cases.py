@@ -263,36 +263,45 @@ def contract_cases(folder: Path) -> list[Case]:
     return out
 
 
+#: What the model says at the end of a run whose report is missing.
+UNREPORTED = "The fix is in place, and all tests pass."
+
+
 def _verdict_cases(box: Sandbox, folder: Path, size: int, where: str) -> list[Case]:
-    path = folder / f"{where}-{size}-done.jsonl"
-    make_transcript.write(path, (size << 20) - 4096, where, done=True)
+    goal: dict[str, Any] = {"goal": 0.6, "against": "orjson parse, 32 MiB"} if where == "far" else {}
     out = []
-    for what, text in (("judged", make_transcript.REPORT), ("settled", "The fix is in place.")):
-        session = f"{what}-{where}-{size}"
+    for what, last, says in (
+        ("judged met", make_transcript.REPORT, make_transcript.REPORT),
+        ("judged unmet", UNREPORTED, UNREPORTED),
+        ("settled", make_transcript.REPORT, "The fix is in place."),
+    ):
+        path = folder / f"{where}-{size}-{what}.jsonl"
+        make_transcript.write(path, (size << 20) - 4096, where, last=last)
+        session = f"{what}-{where}-{size}".replace(" ", "-")
         payload = {
             "session_id": session,
             "cwd": box.work,
             "hook_event_name": "Stop",
             "transcript_path": str(path),
             "stop_hook_active": False,
-            "last_assistant_message": text,
+            "last_assistant_message": says,
             "background_tasks": [],
         }
-        record = Path(box.root, "skill-contracts", f"{session}.json")
+        records = [Path(box.root, name, f"{session}.json") for name in ("skill-contracts", "sessions")]
 
-        def forget(record: Path = record) -> None:
-            record.unlink(missing_ok=True)
+        def forget(records: list[Path] = records) -> None:
+            for record in records:
+                record.unlink(missing_ok=True)
 
         case = hook_case(
-            box, "", f"stop, {size} MiB, load {where}, {what}", json.dumps(payload).encode() + b"\n",
-            before=forget if what == "judged" else None,
+            box, "G6" if goal else "", f"stop, {size} MiB, load {where}, {what}", json.dumps(payload).encode() + b"\n",
+            before=None if what == "settled" else forget, **goal,
         )  # fmt: skip
-        if what == "settled":
-            first = {**payload, "last_assistant_message": make_transcript.REPORT}
-            judge = json.dumps(first).encode() + b"\n"
-            subprocess.run(case.command, input=judge, env=case.env, check=True, stdout=subprocess.DEVNULL)
-            if '"met"' not in record.read_text():
-                raise SystemExit(f"{record}: the run wasn't met")
+        first = {**payload, "last_assistant_message": last}
+        judge = json.dumps(first).encode() + b"\n"
+        subprocess.run(case.command, input=judge, env=case.env, check=True, stdout=subprocess.DEVNULL)
+        if ('"blocked"' if last == UNREPORTED else '"met"') not in records[0].read_text():
+            raise SystemExit(f"{records[0]}: {what} isn't what became of the run")
         out.append(case)
     return out
 

@@ -219,13 +219,13 @@ class Session:
             **self.foot(),
         }  # fmt: skip
 
-    def report(self) -> Iterator[dict[str, Any]]:
-        """The skill's work is done: the tests pass, and the model says what it found."""
+    def end(self, text: str) -> Iterator[dict[str, Any]]:
+        """The skill's work is done: the tests pass, and the model says ``text``."""
         ident, call = self.call("Bash", {"command": "pytest -q", "description": "Run the tests"})
         yield call
         value = {"stdout": "12 passed", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
         yield self.result(ident, "12 passed", value, is_error=False)
-        yield self.assistant({"type": "text", "text": REPORT}, "end_turn")
+        yield self.assistant({"type": "text", "text": text}, "end_turn")
 
     def load(self) -> Iterator[dict[str, Any]]:
         """The Skill tool loads the skill."""
@@ -243,11 +243,11 @@ REPORT = (
 )
 
 
-def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = False, done: bool = False) -> int:
+def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = False, last: str = "") -> int:
     """Write at most ``size`` bytes to ``path`` with the load where ``load`` (of PLACES) says; the number of records.
 
-    ``spaced``: with a space after colons and commas, as Python's ``json`` writes by itself. ``done``: behind that, the
-    tests are run once more and the last text is REPORT.
+    ``spaced``: with a space after colons and commas, as Python's ``json`` writes by itself. ``last``: behind that, the
+    tests are run once more and this is the last text.
     """
     session = Session(seed)
     separators = None if spaced else (",", ":")
@@ -269,7 +269,7 @@ def write(path: Path, size: int, load: str, *, seed: int = 1, spaced: bool = Fal
                 file.write(line)
                 written += len(line)
                 records += 1
-        for record in session.report() if done else ():
+        for record in session.end(last) if last else ():
             file.write(json.dumps(record, ensure_ascii=False, separators=separators).encode() + b"\n")
             records += 1
     return records

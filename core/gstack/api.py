@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
+    from gstack.values.contracts import EndVerdict as EndVerdict
     from gstack.values.contracts import Field as Field
     from gstack.values.contracts import Item as Item
     from gstack.values.contracts import Run as Run
@@ -260,6 +261,7 @@ ACTIONS = ("allow", "warn", "block")
 
 #: Where the types live that not every hook needs.
 _HOMES = {
+    "EndVerdict": "contracts",
     "Event": "events",
     "Field": "contracts",
     "Item": "contracts",

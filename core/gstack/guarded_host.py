@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from gstack.plan import Plan
 
 #: Methods of a host adapter that read files, and may take longer: the hook's own deadline is near.
-SLOW_METHODS = {"read_run": 4.0, "last_load": 4.0, "read_transcript": 4.0, "skill_places": 1.0, "skills_in": 1.0}
+SLOW_METHODS = {
+    **dict.fromkeys(["last_load", "read_end", "read_run", "read_transcript", "rest_lacks"], 4.0),
+    "skill_places": 1.0,
+    "skills_in": 1.0,
+}
 
 
 class GuardedHost:

@@ -11,6 +11,7 @@ from gstack.api import (
     Answer,
     Candidate,
     Decision,
+    EndVerdict,
     Event,
     Field,
     Finding,
@@ -45,6 +46,15 @@ class ContractKind(Protocol):
 
     def summary(self, item: Item) -> str:
         """A noun phrase for the routing hint: what the item wants to exist."""
+
+
+class JudgesEnds(Protocol):
+    """What a :class:`ContractKind` may offer besides, so that a run of many megabytes needn't be read whole where its
+    end tells. A run is judged so only when all items of its contract are of such kinds."""
+
+    def check_end(self, item: Item, run: Run) -> EndVerdict | None:
+        """What ``check`` would say of a whole run that ends with the events of ``run``, or None where that can't be
+        told. No call stands before them whose result is among them."""
 
 
 class TriggerScorer(Protocol):
@@ -224,6 +234,32 @@ class FindsLoads(Protocol):
 
     def last_load(self, path: str, *, skills: Collection[str], max_bytes: int) -> Event | None:
         """The event that ``read_run`` would begin with, or None where it would be empty; the same errors."""
+
+
+class ReadsEnds(Protocol):
+    """What a :class:`HostAdapter` may offer besides, so that a long run may be judged by its last part
+    (:class:`JudgesEnds`). Within the hook's import budget. The errors are those of ``read_run``."""
+
+    def read_end(self, path: str, *, skills: Collection[str], max_bytes: int) -> list[Event] | None:
+        """The main thread's first load of one of ``skills``, and the events of the last part of what follows. Empty
+        where there is no load; None where the run has to be read: a load stands in or close to that part, or the part
+        can't be told apart from the rest (a call and its result, a copy of an earlier record)."""
+
+    def rest_lacks(
+        self,
+        path: str,
+        *,
+        skills: Collection[str],
+        max_bytes: int,
+        events: Sequence[Event],
+        said: Sequence[str],
+        called: Sequence[str],
+        anywhere: Sequence[str],
+    ) -> Event | bool:
+        """Whether what ``read_end`` left out between the first of ``events`` and the others surely has none of these:
+        a text of ``said`` in a message of the assistant, a call of a tool of one of the kinds ``called``, a text of
+        ``anywhere``. Where another load of one of ``skills`` stands there, that load, and nothing before it is looked
+        at: it begins the run."""
 
 
 class NamesMarkers(Protocol):

@@ -483,31 +483,31 @@ def test_two_hooks_of_one_stop_hold_it_once(tmp_path: Path) -> None:
 
 def test_a_hook_that_lost_the_race_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other process writes its block between this one's reading and its own writing."""
-    text = decision._Stop.text
+    text = decision.Stop.text
 
     def slow(self: Any, judged: Any) -> str:
-        monkeypatch.setattr(decision._Stop, "text", text)
+        monkeypatch.setattr(decision.Stop, "text", text)
         assert stop(ctx_of(tmp_path, said("hm"))).block_stop
         return text(self, judged)
 
-    monkeypatch.setattr(decision._Stop, "text", slow)
+    monkeypatch.setattr(decision.Stop, "text", slow)
     assert stop(ctx_of(tmp_path, said("hm"))).empty
     assert outcomes(tmp_path) == ["blocked"]
 
 
 @pytest.mark.parametrize("between", [True, False])
 def test_a_deleted_record_does_not_hold_again(tmp_path: Path, between: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = decision._Stop.text
+    text = decision.Stop.text
     path = Path(record_path(str(tmp_path / "state"), SESSION))
 
     def slow(self: Any, judged: Any) -> str:
-        monkeypatch.setattr(decision._Stop, "text", text)
+        monkeypatch.setattr(decision.Stop, "text", text)
         assert stop(ctx_of(tmp_path, said("hm"))).block_stop
         path.unlink()
         return text(self, judged)
 
     if between:
-        monkeypatch.setattr(decision._Stop, "text", slow)
+        monkeypatch.setattr(decision.Stop, "text", slow)
     else:
         assert stop(ctx_of(tmp_path, said("hm"))).block_stop
         path.unlink()

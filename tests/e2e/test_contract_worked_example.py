@@ -99,10 +99,12 @@ def gstack(box: Sandbox, *arguments: str) -> subprocess.CompletedProcess[str]:
 # ---------------------------------------------------------------------------------------- the worked example
 
 
-@pytest.mark.parametrize("how", ["skill", "typed"])
+@pytest.mark.parametrize("how", ["skill", "typed", "far back"])
 def test_worked_example_block_fix_and_met_after_block(box: Sandbox, how: str) -> None:
     made = transcript(box).prompt("login fails")
-    made = made.load("investigate") if how == "skill" else made.typed("investigate")
+    made = made.typed("investigate") if how == "typed" else made.load("investigate")
+    for number in range(60 if how == "far back" else 0):  # six megabytes: judged by the end
+        made.shell(f"cat {number}", "word " * 10_000)
     made.edit("/home/u/work/src/auth.ts").say(FIXED)
 
     held = stop(box, made, FIXED)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from claude_records import Records
 
 from gstack.launcher import launcher_path
 from gstack.lowlevel import POSIX
@@ -90,10 +91,7 @@ STOP = TOOLS | {
     "gstack.contracts.hook",
     "gstack.transcript",
     "gstack.values.events",
-    *(
-        f"gstack_hosts.claude_code.{name}"
-        for name in ["events", "loads", "messages", "needles", "peeks", "records", "results", "search"]
-    ),
+    *(f"gstack_hosts.claude_code.{name}" for name in ["events", "frequent", "loads", "needles", "records"]),
     "gstack_hosts.claude_code.transcript",
 }
 BY_LOAD = {f"gstack.contracts.{name}" for name in ["early", "records", "session_kind", "status"]}
@@ -249,6 +247,20 @@ def test_a_stop_stays_within_its_budget(old_box: Sandbox) -> None:
     check(found, ALWAYS | STOP | VERDICT)
     asking = stop(old_box, path) | {"last_assistant_message": "Shall I?"}
     check(modules_after(old_box, "Stop", asking), ALWAYS | STOP | BY_LOAD)
+
+
+def test_a_run_that_is_judged_by_its_end_adds_little(old_box: Sandbox) -> None:
+    old_box.add_skill("investigate", CONTRACT)
+    time.sleep(2.1)
+    session = Records()
+    session.skill("investigate")
+    for number in range(50):
+        session.bash(f"ls {number}", "word " * 10_000)
+    session.says("Done.")
+    path = transcript(old_box, *session.all)
+    found = modules_after(old_box, "Stop", stop(old_box, path))
+    assert "gstack.contracts.by_end" in found
+    check(found, ALWAYS | STOP | VERDICT | {"gstack.contracts.by_end", "gstack_hosts.claude_code.run_end"})
 
 
 def test_the_gate_stays_within_its_budget(old_box: Sandbox) -> None:

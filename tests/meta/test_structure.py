@@ -31,10 +31,12 @@ def test_every_hookspec_says_when_what_and_what_failing_does(name: str) -> None:
         assert word in text, f"{name} doesn't say {word}"
 
 
-OPTIONAL = ["FindsLoads", "KnowsSessions", "NamesMarkers", "SeesHooksOff", "TriedHost"]
+OPTIONAL = ["FindsLoads", "KnowsSessions", "NamesMarkers", "ReadsEnds", "SeesHooksOff", "TriedHost"]
 
 
-@pytest.mark.parametrize("name", ["ContractKind", "TriggerScorer", "GateResolver", "HostAdapter", *OPTIONAL])
+@pytest.mark.parametrize(
+    "name", ["ContractKind", "JudgesEnds", "TriggerScorer", "GateResolver", "HostAdapter", *OPTIONAL]
+)
 def test_every_member_of_a_protocol_is_documented(name: str) -> None:
     for member, value in vars(getattr(protocols, name)).items():
         if not member.startswith("_"):

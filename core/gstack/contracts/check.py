@@ -86,10 +86,22 @@ def evaluate(
     if early:
         return Outcome(tuple([ItemResult(item.id, item.kind, MET, early) for item in contract.items]), early)
     results = [_judge(item, run, kinds[item.kind], call) for item in contract.items]
+    return with_waivers(results, run, aliases=aliases, others=others)
+
+
+def with_waivers(
+    results: "list[ItemResult]",
+    run: "Run",
+    *,
+    aliases: "Collection[str]" = (),
+    others: "Mapping[str, Collection[str]] | None" = None,
+) -> Outcome:
+    """The outcome of a contract's items: those that aren't met may be waived in ``run``; the names are those of
+    :func:`evaluate`."""
     if any(result.status != MET for result in results):
         from gstack.contracts.waivers import find_waivers
 
-        waived = find_waivers(run, run.skill, [item.id for item in contract.items], names=aliases, others=others)
+        waived = find_waivers(run, run.skill, [result.id for result in results], names=aliases, others=others)
         results = [_waive(result, waived) for result in results]
     return Outcome(tuple(results))
 

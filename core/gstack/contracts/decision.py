@@ -50,7 +50,7 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[]
     session = safe_id(ctx.event.session_id)
     if session is None:
         return _trouble(ctx, records_dir(ctx.root), "the session's id can't be a file name")
-    stop = _Stop(ctx, session)
+    stop = Stop(ctx, session)
     run = stop.run_of(events) or stop.earlier_run()
     if run is None:
         return ALLOW
@@ -78,7 +78,7 @@ def decide(ctx: "HookContext", events: "Sequence[Event]", patience: "Callable[[]
     return stop.act(Judged(run, contract, kinds, outcome))
 
 
-class _Stop:
+class Stop:
     """One stop of one session."""
 
     def __init__(self, ctx: "HookContext", session: str) -> None:

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from gstack.api import ALLOW, TURN_ENDING
 from gstack.lowlevel import is_file, sys_os
 from gstack.sessions import safe_id
-from gstack.transcript import LIMIT
+from gstack.transcript import LIMIT, TAIL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def answer(
     try:
         session = _load_may_tell(ctx)
         if session:
-            load: Event | None = _when_shaped(lambda: ctx.host.last_load(**_what(ctx, index)), patience)
+            load: Event | None = _when_shaped(lambda: ctx.host.last_load(**what_to_read(ctx, index)), patience)
             if load is None:
                 return ALLOW
             from gstack.contracts.early import decide_by_load
@@ -57,6 +57,16 @@ def answer(
             early = decide_by_load(ctx, session, load)
             if early is not None:
                 return early
+        if _end_may_tell(ctx, seen[0]):
+            end: list[Event] | None = _when_shaped(lambda: ctx.host.read_end(**what_to_read(ctx, index)), patience)
+            if end is not None and not end:
+                return ALLOW
+            if end:
+                from gstack.contracts.by_end import decide_by_end
+
+                by_end = decide_by_end(ctx, end)
+                if by_end is not None:
+                    return by_end
         events: list[Event] = _when_shaped(lambda: read_events(ctx, index), patience)
         if not events:
             return ALLOW
@@ -85,6 +95,15 @@ def _load_may_tell(ctx: "HookContext") -> "str | None":
     from gstack.contracts.records import may_be_settled
 
     return session if may_be_settled(ctx.root, session) else None
+
+
+def _end_may_tell(ctx: "HookContext", size: int) -> bool:
+    """Whether the transcript is long, and the payload has what else only the whole run tells: the final text and which
+    agents run."""
+    event = ctx.event
+    if size <= TAIL or event.last_assistant_text is None or event.pending_agents is None:
+        return False
+    return safe_id(event.session_id) is not None and hasattr(ctx.host, "read_end")
 
 
 def _patience(
@@ -135,11 +154,11 @@ def _when_shaped(read: "Callable[[], Any]", patience: "Callable[[], bool]") -> "
 
 def read_events(ctx: "HookContext", index: "SkillIndex") -> "list[Event]":
     """The events from the last load of a skill with a contract on; empty when none was loaded."""
-    events: list[Event] = ctx.host.read_run(**_what(ctx, index))
+    events: list[Event] = ctx.host.read_run(**what_to_read(ctx, index))
     return events
 
 
-def _what(ctx: "HookContext", index: "SkillIndex") -> "dict[str, Any]":
+def what_to_read(ctx: "HookContext", index: "SkillIndex") -> "dict[str, Any]":
     """What the host is to read: which file, and which skills' loads."""
     spoken = [*index.contracts, *[label for label, name in index.labels.items() if name in index.contracts]]
     return {"path": ctx.event.transcript_path, "skills": spoken, "max_bytes": LIMIT}

@@ -107,6 +107,26 @@ class TranscriptChecks(HostChecks):
                     load = self.ask(host.last_load, sample.path, skills={skill}, max_bytes=_LIMIT, limit=5.0)
                     expect(load == (run[0] if run else None), f"{sample.path}: {load!r} begins no run of {skill}")
 
+    def test_an_end_is_the_end_of_its_run(self) -> None:
+        """``read_end``, where a host has it, gives the load and the last events of ``read_run``, unless ``rest_lacks``
+        finds a later load."""
+        for host in [one for one in self.subjects() if hasattr(one, "read_end")]:
+            for sample in self.samples():
+                names = {event.name for event in self._events(host, sample.path) if event.type == "load" and event.name}
+                for skill in [*names, "never-loaded"]:
+                    run = self._run(host, sample.path, {skill})
+                    what = {"skills": {skill}, "max_bytes": _LIMIT}
+                    end = self.ask(host.read_end, sample.path, **what, limit=5.0)
+                    if not end:
+                        expect(end is None or not run, f"{sample.path}: read_end misses the run of {skill}")
+                        continue
+                    expect(end[1:] == run[1 - len(end) :], f"{sample.path}: another end of the run of {skill}")
+                    nothing: dict[str, list[str]] = {"said": [], "called": [], "anywhere": []}
+                    later = self.ask(host.rest_lacks, sample.path, **what, events=end, **nothing, limit=5.0)
+                    if later is not False:
+                        load = end[0] if later is True else later
+                        expect(load == run[0], f"{sample.path}: {load!r} begins no run of {skill}")
+
     def test_cut_transcripts_raise_nothing_but_unknown_shape(self) -> None:
         """A host may be writing at this moment: any part of a transcript is read, or is of unknown shape."""
         for host in self.subjects():

@@ -1,10 +1,10 @@
 """The conformance kit for contract kinds. Cold."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gstack.api import CANNOT_TELL, MET, MISSING, Event, Field, Item, Run, ToolCall, Verdict
+from gstack.api import CANNOT_TELL, MET, MISSING, EndVerdict, Event, Field, Item, Run, ToolCall, Verdict
 from gstack.contracts.schema import parse_contract
 from gstack.errors import NoContract
 from gstack.testing.kit import Conformance, expect, one_line
@@ -89,6 +89,28 @@ class ContractKindConformance(Conformance):
         for kind in self.subjects():
             self.ask(kind.check, self._item(kind), Run("demo", "load", _session(500), cwd="."))
 
+    def test_the_end_of_a_run_tells_what_the_whole_would(self) -> None:
+        """``check_end``, where a kind has it, says of each end of a run what ``check`` says of the whole, unless
+        something that it names stands before that end."""
+        known = {kind.name: kind for kind in self.subjects()}
+        cases = [(known.get(case.kind or "") or next(iter(known.values())), case) for case in self.cases()]
+        runs = [(kind, self._declared(kind, case.fields), case.run) for kind, case in cases]
+        for kind, item, run in [*self._probes(), *runs]:
+            if not hasattr(kind, "check_end"):
+                continue
+            whole = self.ask(kind.check, item, run)
+            for place in _partings(run.events):
+                end = self.ask(kind.check_end, item, _with_events(run, run.events[place:]))
+                if end is None:
+                    continue
+                expect(isinstance(end, EndVerdict), f"check_end gave {type(end).__name__}, not a gstack.api.EndVerdict")
+                if not _holds(run.events[:place], end):
+                    expect(
+                        end.verdict.status == whole.status,
+                        f"{kind.name}: by the end from event {place} on {end.verdict.status}, on the whole run "
+                        f"{whole.status} ({whole.why})",
+                    )
+
     def test_fix_and_summary_fit_their_sentences(self) -> None:
         """``fix`` is an imperative without a full stop, ``summary`` a noun phrase; both are one line."""
         for kind in self.subjects():
@@ -162,3 +184,29 @@ def _session(rounds: int) -> list[Event]:
             Event("result", ref=f"a{number}", ok=False, denied=True),
         ]
     return events
+
+
+def _partings(events: Sequence[Event]) -> list[int]:
+    """The places at which no call is parted from its result."""
+    last = {event.ref: place for place, event in enumerate(events) if event.type == "result" and event.ref}
+    found, until = [], 0
+    for place, event in enumerate(events):
+        if place >= until:
+            found.append(place)
+        if event.type == "call" and event.call is not None:
+            until = max(until, last.get(event.call.id or "", place) + 1)
+    return found
+
+
+def _with_events(run: Run, events: Sequence[Event]) -> Run:
+    return Run(run.skill, run.load_id, events, final_text=run.final_text, cwd=run.cwd, loaded_at=run.loaded_at)
+
+
+def _holds(events: Sequence[Event], end: EndVerdict) -> bool:
+    """Whether something stands there that the verdict depends on."""
+    for event in events:
+        call = event.call if event.type == "call" else None
+        said = event.text if event.type == "text" else repr(call) if call is not None else ""
+        if any(text in said for text in end.unless_said) or (call is not None and call.kind in end.unless_called):
+            return True
+    return False

@@ -73,6 +73,21 @@ class Verdict(Value):
         self.why = why
 
 
+class EndVerdict(Value):
+    """What a kind says of an item by a run's last part alone: ``verdict`` is that on the whole run, unless before that
+    part a message of the assistant holds one of the texts ``unless_said``, or calls a tool of one of the kinds
+    ``unless_called`` (:data:`gstack.api.TOOL_KINDS`)."""
+
+    __slots__ = ("unless_called", "unless_said", "verdict")
+
+    def __init__(
+        self, verdict: Verdict, *, unless_said: "Sequence[str]" = (), unless_called: "Sequence[str]" = ()
+    ) -> None:
+        self.verdict = verdict
+        self.unless_said = tuple(unless_said)
+        self.unless_called = tuple(unless_called)
+
+
 class Run(Value):
     """One load of a skill and what followed it on the main thread: what a contract kind judges.
 

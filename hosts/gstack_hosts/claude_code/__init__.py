@@ -85,6 +85,18 @@ class ClaudeCode:
 
         return last_load(path, skills=skills, max_bytes=max_bytes)
 
+    def read_end(self, path: str, *, skills: "Collection[str]", max_bytes: int) -> "list[Event] | None":
+        """The load and the last part of a long run (:class:`gstack.protocols.ReadsEnds`)."""
+        from gstack_hosts.claude_code.run_end import read_end
+
+        return read_end(path, skills=skills, max_bytes=max_bytes)
+
+    def rest_lacks(self, path: str, **asked: "Any") -> "Event | bool":
+        """Whether what ``read_end`` left out lacks what is asked for (:class:`gstack.protocols.ReadsEnds`)."""
+        from gstack_hosts.claude_code.run_end import rest_lacks
+
+        return rest_lacks(path, **asked)
+
     def transcripts(self, env: "Mapping[str, str]") -> "Iterable[str]":
         """The transcripts on this machine, newest first."""
         from gstack_hosts.claude_code.transcript import transcripts

@@ -3,6 +3,9 @@
 Hot: the stop hook searches with it, so builtins only.
 """
 
+from gstack_hosts.claude_code.frequent import goes_on
+from gstack_hosts.claude_code.needles import style_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -14,45 +17,77 @@ MESSAGE = b'"assistant"'
 _ENVELOPE = b"command-message"
 #: What an escape of a printable ASCII character starts with.
 _ESCAPE = b"\\u00"
+#: From how many bytes on a line is worth the look whether it is a result; how far from its start that is said, and how
+#: far from its end whose.
+_LONG = 3000
+_HEAD = 500
+_FOOT = 1500
+
+
+def names_load(data: bytes, start: int, end: int) -> bool:
+    """Whether the message between ``start`` and ``end`` names what loads a skill, unless it does in escapes."""
+    return data.find(b'"Skill"', start, end) >= 0 or data.find(b"SKILL.md", start, end) >= 0
 
 
 def holds_call(data: bytes, start: int, end: int) -> bool:
     """Whether the model's message between ``start`` and ``end`` could load a skill."""
-    find = data.find
-    return find(b'"Skill"', start, end) >= 0 or find(b"SKILL.md", start, end) >= 0 or escape_in(data, start, end)
+    return names_load(data, start, end) or escape_in(data, start, end)
 
 
-def candidates(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
-    """The lines of ``data[first:last]`` that could hold a load, in order, as (start, end).
-
-    The most telling mark comes first, so that most bytes are looked at no more than twice.
-    """
-    found: dict[int, int] = {}
+def messages(data: bytes, first: int, last: int) -> "Iterator[tuple[int, int]]":
+    """The lines of ``data[first:last]`` that may hold a message of the model, in order, as (start, end)."""
     at = data.find(MESSAGE, first, last)
     while at >= 0:
         start, end = line_at(data, at, first, last)
-        if holds_call(data, start, end):
-            found[start] = end
+        yield start, end
         at = data.find(MESSAGE, end, last)
+
+
+def envelopes(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
+    """The lines of ``data[first:last]`` that may hold the envelope of a typed command, in order, as (start, end)."""
+    found = []
     at = data.find(_ENVELOPE, first, last)
     while at >= 0:
-        start, end = line_at(data, at, first, last)
-        found[start] = end
-        at = data.find(_ENVELOPE, end, last)
-    return sorted(found.items())
+        found.append(line_at(data, at, first, last))
+        at = data.find(_ENVELOPE, found[-1][1], last)
+    return found
 
 
-def candidates_back(data: bytes, first: int, last: int) -> "Iterator[tuple[int, int]]":
-    """The same from the last to the first, for a search that ends at one of the last."""
-    message, envelope = data.rfind(MESSAGE, first, last), data.rfind(_ENVELOPE, first, last)
-    while message >= 0 or envelope >= 0:
-        start, end = line_at(data, max(message, envelope), first, last)
-        if envelope >= start or holds_call(data, start, end):
-            yield start, end
-        if message >= start:
-            message = data.rfind(MESSAGE, first, start)
-        if envelope >= start:
-            envelope = data.rfind(_ENVELOPE, first, start)
+def candidates(data: bytes, first: int, last: int, *, back: bool = False) -> "Iterator[tuple[int, int]]":
+    """The lines of ``data[first:last]`` that could hold a load, in order, as (start, end); ``back``: the last first."""
+    stretches = between_results(data, first, last)
+    for start, end in reversed(stretches) if back else stretches:
+        found = set(envelopes(data, start, end))
+        found.update([line for line in messages(data, start, end) if holds_call(data, *line)])
+        yield from sorted(found, reverse=back)
+
+
+def between_results(data: bytes, first: int, last: int) -> "list[tuple[int, int]]":
+    """The lines of ``data[first:last]`` without those that are the long result of a tool and nothing else, as stretches
+    of lines (start, end). Results are most of a transcript's bytes, and load nothing."""
+    found = []
+    since = at = first
+    while at < last:
+        end = data.find(b"\n", at, last) + 1 or last
+        if end - at > _LONG and _is_result(data, at, end):
+            if since < at:
+                found.append((since, at))
+            since = end
+        at = end
+    if since < last:
+        found.append((since, last))
+    return found
+
+
+def _is_result(data: bytes, start: int, end: int) -> bool:
+    """Whether a line is one record of a tool's result, as Claude Code writes it: it says so at its start, and at its
+    end it names its parent as the record of the call, which no other record on the line would."""
+    style = style_of(data, start)
+    parent = start + len(style.parent)
+    if not data.startswith(style.parent, start) or data.find(b'"tool_result"', parent, parent + _HEAD) < 0:
+        return False
+    source = data.rfind(style.source, end - _FOOT, end) + len(style.source)
+    return data[source : source + 37] == data[parent : parent + 37] and not goes_on(data, source, end)
 
 
 def line_at(data: bytes, at: int, first: int, last: int) -> "tuple[int, int]":

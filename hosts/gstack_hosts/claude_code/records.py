@@ -9,10 +9,8 @@ is the record's own. Whatever looks different in any way is decoded whole.
 """
 
 from gstack.lowlevel import scan_json
-from gstack_hosts.claude_code.messages import take_message
+from gstack_hosts.claude_code.frequent import RECORD, goes_on, own, take_message, take_result, take_results
 from gstack_hosts.claude_code.needles import Style, style_of
-from gstack_hosts.claude_code.peeks import RECORD, goes_on, own
-from gstack_hosts.claude_code.results import take_result, take_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

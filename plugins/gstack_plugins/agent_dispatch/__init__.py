@@ -7,7 +7,7 @@ from gstack.api import MET, MISSING, Field, Verdict, hookimpl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gstack.api import Item, Run
+    from gstack.api import EndVerdict, Item, Run
 
 
 class AgentDispatch:
@@ -27,6 +27,13 @@ class AgentDispatch:
         if first_match(item.fields["match"], texts, ignore_case=True) is not None:
             return Verdict(MET)
         return Verdict(MISSING, f"none of the {len(dispatches)} dispatched agents matches {item.fields['match']}")
+
+    def check_end(self, item: "Item", run: "Run") -> "EndVerdict":
+        """A dispatch that matches is in the run's end, or there may be earlier ones."""
+        from gstack.api import EndVerdict
+
+        verdict = self.check(item, run)
+        return EndVerdict(verdict, unless_called=() if verdict.status == MET else ("agent",))
 
     def fix(self, item: "Item") -> str:
         """What to do about it."""

@@ -8,9 +8,7 @@ from gstack.contracts.matching import first_match, happened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gstack.api import Event, Item, Run, ToolCall
+    from gstack.api import EndVerdict, Event, Item, Run, ToolCall
 
     #: A call's place among the run's events, the call, and its result.
     Call = tuple[int, ToolCall, Event | None]
@@ -30,25 +28,36 @@ class CheckAfterLastEdit:
 
     def check(self, item: "Item", run: "Run") -> Verdict:
         """Met when the last edit was checked, or there was none."""
-        edits = [
-            (place, call)
-            for place, call, result in run.calls("edit")
-            if happened(run, place, result) and (result is None or result.ok is not False)
-        ]
+        edits = _edits(run)
         if not edits:
             return Verdict(MET, "nothing was edited")
-        last, edit = edits[-1]
-        ran = [
-            (place, call, result)
-            for place, call, result in reversed(run.calls("shell"))
-            if place > last and call.command and happened(run, place, result)
-        ]
-        found = self._first_check(ran, item.fields.get("match"))
+        last, edit, _ = edits[-1]
+        found = self._last_check(item, run, last)
         if found is None:
             return Verdict(MISSING, f"{_wanted(item)} ran after the edit{_of(edit, run)}")
         return _passed(found, run) if item.fields.get("must_pass") else Verdict(MET)
 
-    def _first_check(self, ran: "Sequence[Call]", match: "str | None") -> "Call | None":
+    def check_end(self, item: "Item", run: "Run") -> "EndVerdict | None":
+        """The last edit is in the run's end, or a check that will do for any edit before it, or there may be none."""
+        from gstack.api import EndVerdict
+
+        if _edits(run):
+            return EndVerdict(self.check(item, run))
+        found = self._last_check(item, run, -1)
+        if found is None:
+            return EndVerdict(Verdict(MET, "nothing was edited"), unless_called=("edit",))
+        if item.fields.get("must_pass") and _passed(found, run).status != MET:
+            return None
+        return EndVerdict(Verdict(MET))
+
+    def _last_check(self, item: "Item", run: "Run", after: int) -> "Call | None":
+        """The last check that was carried out behind the place ``after`` of the run's events."""
+        ran = [
+            (place, call, result)
+            for place, call, result in reversed(run.calls("shell"))
+            if place > after and call.command and happened(run, place, result)
+        ]
+        match = item.fields.get("match")
         if match:
             place = first_match(match, [call.command or "" for _, call, _ in ran])
             return None if place is None else ran[place]
@@ -65,6 +74,15 @@ class CheckAfterLastEdit:
     def summary(self, item: "Item") -> str:
         """The item as a noun phrase."""
         return f"a {'passing ' if item.fields.get('must_pass') else ''}test or repro run after the last edit"
+
+
+def _edits(run: "Run") -> "list[Call]":
+    """The edits that were carried out and didn't fail, in order."""
+    return [
+        (place, call, result)
+        for place, call, result in run.calls("edit")
+        if happened(run, place, result) and (result is None or result.ok is not False)
+    ]
 
 
 @hookimpl

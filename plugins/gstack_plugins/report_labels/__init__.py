@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gstack.api import Item, Run
+    from gstack.api import EndVerdict, Item, Run
 
 
 class ReportLabels:
@@ -24,13 +24,21 @@ class ReportLabels:
     def check(self, item: "Item", run: "Run") -> Verdict:
         """Met when no label is absent, empty or has a placeholder as its value."""
         heading = item.fields["heading"]
-        text = next((text for text in reversed(run.texts()) if heading in text and has_heading(text, heading)), None)
+        text = _report(run, heading)
         if text is None:
             return Verdict(MISSING, f"no message has the heading {heading}")
         from gstack_plugins.report_labels.report import problems
 
         found = problems(text, heading, item.fields["labels"])
         return Verdict(MISSING, f"{heading}: {'; '.join(found)}") if found else Verdict(MET)
+
+    def check_end(self, item: "Item", run: "Run") -> "EndVerdict":
+        """The last report is in the run's end, or an earlier message may have it."""
+        from gstack.api import EndVerdict
+
+        heading = item.fields["heading"]
+        earlier = () if _report(run, heading) is not None else (heading,)
+        return EndVerdict(self.check(item, run), unless_said=earlier)
 
     def fix(self, item: "Item") -> str:
         """What to do about it (contracts C5)."""
@@ -45,6 +53,11 @@ class ReportLabels:
 def gstack_contract_kinds() -> "list[ReportLabels]":
     """This plug-in's kind."""
     return [ReportLabels()]
+
+
+def _report(run: "Run", heading: str) -> "str | None":
+    """The last message with the heading."""
+    return next((text for text in reversed(run.texts()) if heading in text and has_heading(text, heading)), None)
 
 
 def has_heading(text: str, heading: str) -> bool:

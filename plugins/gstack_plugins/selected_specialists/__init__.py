@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gstack.api import Item, Run
+    from gstack.api import EndVerdict, Item, Run
 
 MARKER = "Dispatching N specialists:"
 EMPTY_MARKER = "specialists skipped"
@@ -43,8 +43,7 @@ class SelectedSpecialists:
 
     def check(self, item: "Item", run: "Run") -> Verdict:
         """Met when nothing was selected or everything selected was dispatched."""
-        marker = str(item.fields.get("marker") or MARKER)
-        found = last_selection(run, marker, str(item.fields.get("empty_marker") or EMPTY_MARKER))
+        marker, found = _selected(item, run)
         if found is None:
             return Verdict(MISSING, f'no line "{marker}" was printed')
         if found.count == 0:
@@ -64,6 +63,15 @@ class SelectedSpecialists:
             return Verdict(MISSING, f"no agent was dispatched for {', '.join(missing)}")
         return Verdict(MET)
 
+    def check_end(self, item: "Item", run: "Run") -> "EndVerdict | None":
+        """The last selection line is in the run's end, and the agents are, or some may have been dispatched earlier."""
+        from gstack.api import EndVerdict
+
+        if _selected(item, run)[1] is None:
+            return None  # a command may have printed one before
+        verdict = self.check(item, run)
+        return EndVerdict(verdict, unless_called=() if verdict.status == MET else ("agent",))
+
     def fix(self, item: "Item") -> str:
         """What to do about it."""
         return (
@@ -80,6 +88,12 @@ class SelectedSpecialists:
 def gstack_contract_kinds() -> "list[SelectedSpecialists]":
     """This plug-in's kind."""
     return [SelectedSpecialists()]
+
+
+def _selected(item: "Item", run: "Run") -> "tuple[str, Selection | None]":
+    """The item's marker, and the run's last selection line."""
+    marker = str(item.fields.get("marker") or MARKER)
+    return marker, last_selection(run, marker, str(item.fields.get("empty_marker") or EMPTY_MARKER))
 
 
 def last_selection(run: "Run", marker: str, empty_marker: str) -> "Selection | None":

@@ -1,0 +1,178 @@
+"""The last part of a long run, and what is left out before it (:class:`gstack.protocols.ReadsEnds`).
+
+Hot: the stop hook judges long runs with it, so builtins only. Two passes in bytes instead of decoding thousands of
+records: where the run begins, and whether what is left out holds another load or anything that a verdict depends on.
+"""
+
+from gstack.lowlevel import CHUNK
+from gstack.transcript import TAIL, epoch, is_load_of
+from gstack_hosts.claude_code.loads import MESSAGE, between_results, envelopes, escape_in, messages, names_load
+from gstack_hosts.claude_code.records import records_of
+from gstack_hosts.claude_code.tools import KINDS
+from gstack_hosts.claude_code.transcript import Search, decoded, reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from gstack.api import Event
+    from gstack_hosts.claude_code.transcript import Chunk
+
+#: How much of a run's end is decoded, in bytes.
+PART = 1 << 20
+
+
+def read_end(
+    path: str, *, skills: "Collection[str]", max_bytes: int, block: int = CHUNK, tail: int = TAIL, part: int = PART
+) -> "list[Event] | None":
+    """The first load of one of ``skills``, and the events of the last ``part`` bytes; empty without a load.
+
+    None where the run must be read, as where a load stands in the last ``tail`` bytes. The errors are those of
+    :func:`gstack_hosts.claude_code.transcript.read_run`.
+    """
+    return reading(path, max_bytes, block, lambda source: _end(Search(source, skills), tail, part))
+
+
+def rest_lacks(
+    path: str,
+    *,
+    skills: "Collection[str]",
+    max_bytes: int,
+    events: "Sequence[Event]",
+    said: "Sequence[str]",
+    called: "Sequence[str]",
+    anywhere: "Sequence[str]",
+    block: int = CHUNK,
+) -> "Event | bool":
+    """What :meth:`gstack.protocols.ReadsEnds.rest_lacks` says. Raises ContractState."""
+    texts, marks, tools = _needles(said), _needles(anywhere), _tools(called)
+    if texts is None or marks is None or tools is None:
+        return False
+    load, until = events[0], events[1].ordinal
+    return reading(
+        path, max_bytes, block, lambda source: _lacks(Search(source, skills), load, until, texts + tools, marks)
+    )
+
+
+def _end(search: Search, tail: int, part: int) -> "list[Event] | None":
+    if search.find_back(tail) is not None or search.searched_from == 0:
+        return None
+    load = _first_load(search)
+    if load is None:
+        return search.nothing()
+    events = _last_part(search.after, part)
+    return None if events is None or events[0].ordinal <= load.ordinal else [load, *events]
+
+
+def _first_load(search: Search) -> "Event | None":
+    known: set[str] = set()
+    for place, line in search.find_on():
+        load = _load_on(search, (place, line, 0, len(line)), known)
+        if load is not None:
+            return load
+    return None
+
+
+def _last_part(back: "Sequence[Chunk]", part: int) -> "list[Event] | None":
+    """The events of the end of the chunks ``back``, last chunk first, from a new message of the model on; None when
+    something among them belongs to what stands before: a result, or a record that may be a copy."""
+    chunks: list[Chunk] = []
+    size = 0
+    for chunk in back:
+        chunks.insert(0, chunk)
+        size += chunk[3] - chunk[2]
+        if size >= part:
+            break
+    before = b""  # the last message of the model
+    answered = False
+    for number, (place, data, first, last) in enumerate(chunks):
+        for start, end in _lines(data, first, last):
+            if data.find(MESSAGE, start, end) < 0:
+                answered = answered or data.find(b'"user"', start, end) >= 0
+                continue
+            line = data[start:end]
+            if answered and _is_next(before, line):
+                decoder = decoded([(place, data, start, last), *chunks[number + 1 :]])
+                apart = not (decoder.orphans or decoder.suspects or decoder.unsure)
+                return decoder.finished() or None if apart else None
+            before, answered = line, False
+    return None
+
+
+def _is_next(before: bytes, line: bytes) -> bool:
+    """Whether a line is one message of the model, of another id and newer than the message ``before``."""
+    one, then = _identity(before)
+    other, now = _identity(line)
+    return bool(one and other) and one != other and then is not None and now is not None and now > then
+
+
+def _identity(line: bytes) -> "tuple[object, float | None]":
+    """The id and time of the message that is alone on a line."""
+    records = records_of(line, few=True)
+    message = records[0].get("message") if len(records) == 1 else None
+    return (message.get("id"), epoch(records[0].get("timestamp"))) if isinstance(message, dict) else (None, None)
+
+
+def _lines(data: bytes, first: int, last: int) -> "Iterator[tuple[int, int]]":
+    while first < last:
+        end = data.find(b"\n", first, last) + 1 or last
+        yield first, end
+        first = end
+
+
+def _lacks(
+    search: Search, load: "Event", until: int, needles: "Sequence[bytes]", marks: "Sequence[bytes]"
+) -> "Event | bool":
+    """Whether no message of the model from ``load`` to the byte ``until`` holds one of ``needles`` and no line one of
+    ``marks``; a later load, where one stands there."""
+    read = load.ordinal
+    known = {load.uid}
+    for place, data, first, last in search.source.chunks(read, until):
+        read = place + last
+        lines: set[tuple[int, int]] = set()
+        for start, end in between_results(data, first, last):
+            for mark in marks:
+                if data.find(mark, start, end) >= 0:
+                    return False
+            for line in messages(data, start, end):
+                for needle in needles:
+                    if data.find(needle, *line) >= 0:
+                        return False
+                if names_load(data, *line):
+                    lines.add(line)
+                elif escape_in(data, *line):
+                    if needles:
+                        return False  # one may hide in it
+                    lines.add(line)
+            lines.update(envelopes(data, start, end))
+        for start, end in sorted(lines):
+            later = _load_on(search, (place, data, start, end), known)
+            if later is not None:
+                # one that is no newer may be the copy of one that stands before this
+                return later if later.ts is not None and load.ts is not None and later.ts > load.ts else False
+    return read == until  # else the file has shrunk
+
+
+def _load_on(search: Search, line: "Chunk", known: "set[str]") -> "Event | None":
+    """The load on a line, if its call doesn't fail; what is ``known`` is a copy, and what is found is known then."""
+    events = decoded([line], few=True).events
+    uids = {event.uid for event in events if event.type == "load"}
+    copied = uids & known
+    known |= uids
+    if copied == uids or not any(is_load_of(event, search.skills) for event in events):
+        return None
+    place, _, _, end = line
+    return search.confirmed(line, search.source.chunks(place + end, search.source.size), copied)
+
+
+def _needles(texts: "Sequence[str]") -> "list[bytes] | None":
+    """The texts as they stand in JSON; None where one may be written in several ways."""
+    plain = [text for text in texts if text and text.isascii() and text.isprintable() and not set('"\\/') & set(text)]
+    return [text.encode() for text in plain] if len(plain) == len(texts) else None
+
+
+def _tools(kinds: "Sequence[str]") -> "list[bytes] | None":
+    """How the names of the tools of these kinds stand in JSON; None for a kind whose tools have any name."""
+    if "mcp" in kinds or "other" in kinds:
+        return None
+    return [b'"' + name.encode() + b'"' for name, kind in KINDS.items() if kind in kinds]
