@@ -122,6 +122,17 @@ def is_dir(path: str) -> bool:
         return False
 
 
+def open_folder(path: "str | bytes") -> "int | None":
+    """A descriptor of a folder, to look at what is below it without walking the way to it each time; None where there
+    is none (Windows; a folder that can't be opened). The caller closes it."""
+    if not POSIX:
+        return None
+    try:
+        return sys_os.open(path, sys_os.O_RDONLY | sys_os.O_DIRECTORY)
+    except (OSError, ValueError):
+        return None
+
+
 def is_file(path: str) -> bool:
     """Whether ``path`` is a regular file (links followed); False on any error."""
     try:

@@ -11,7 +11,7 @@ from marshal import dumps, loads
 from time import time_ns
 
 from gstack import __version__
-from gstack.lowlevel import POSIX, join, sys_os
+from gstack.lowlevel import POSIX, join, open_folder, sys_os
 from gstack.plan import Plan, disabled_plugins
 from gstack.state import write_atomic
 
@@ -101,7 +101,7 @@ def fresh(blob: "Mapping[str, Any]") -> bool:
     stat, access, mark, appeared = sys_os.stat, sys_os.access, 0, False
     for folder, there, absent in ((b"", blob["paths"], b""), *blob["grouped"]):
         # by the folder's descriptor: the way to the folder is then walked once, not for each skill
-        fd = _opened(folder) if folder else None
+        fd = open_folder(folder) if folder else None
         wanted, unwanted = there.split(b"\0"), absent.split(b"\0") if absent else []
         if folder and fd is None:
             wanted, unwanted = [[folder + b"/" + name for name in group] for group in (wanted, unwanted)]
@@ -121,15 +121,6 @@ def fresh(blob: "Mapping[str, Any]") -> bool:
             sys_os.close(fd)
     same: bool = mark == blob["mark"] and not appeared
     return same
-
-
-def _opened(folder: bytes) -> "int | None":
-    if not POSIX:
-        return None
-    try:
-        return sys_os.open(folder, sys_os.O_RDONLY | sys_os.O_DIRECTORY)
-    except OSError:
-        return None
 
 
 def read_blob(path: str) -> "Any | None":

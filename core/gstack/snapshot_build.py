@@ -9,7 +9,7 @@ from marshal import dumps
 
 from gstack.config import Config, names
 from gstack.failures import PluginFailed, note_trouble
-from gstack.lowlevel import is_file, join
+from gstack.lowlevel import is_file, join, open_folder
 from gstack.plan import Plan
 from gstack.snapshot import node, now_ns, plan_path, read_blob, stamp, stamped, write_blob
 
@@ -205,30 +205,42 @@ def _bound_to(
     entries: dict[str, tuple[list[str], list[str]]] = {}
     grouped = set()
     for root in inventory.roots:
-        there: list[str] = []
-        absent: list[str] = []
         base = root.path.rstrip("/") or "/"
-        marked = (markers or ()) if root.scope != "plugin" else ()
-        for name in _names(root.path):
-            file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
-            for one in [f"{name}/{marker}" for marker in marked]:
-                (there if os.access(f"{base}/{one}", os.F_OK) else absent).append(one)
-            parsed = f"{base}/{file}" in inventory.stamps
-            if not parsed and not os.path.exists(f"{base}/{file}"):
-                there.append(name)
-                absent.append(file)
-                continue
-            there.append(file)
-            # of a file that was read it counts what was seen then
-            seen = f"{base}/{beside}" in inventory.stamps if parsed else os.access(f"{base}/{beside}", os.F_OK)
-            (there if seen else absent).append(beside)
-            if markers is None:
-                there.append(name)
+        there, absent = _below(base, inventory, None if markers is None else markers if root.scope != "plugin" else ())
         if there:
             entries[base] = (there, absent)
             grouped.update([f"{base}/{one}" for one in there])
     roots = [root.path for root in inventory.roots]
     return [*depends, *roots, *(path for path in inventory.stamps if path not in grouped)], entries
+
+
+def _below(base: str, inventory: "Any", markers: "Sequence[str] | None") -> tuple[list[str], list[str]]:
+    """The paths below a root whose stamps count, and those that must not appear."""
+    there: list[str] = []
+    absent: list[str] = []
+    fd = open_folder(base)
+
+    def exists(one: str) -> bool:
+        return os.access(one if fd is not None else f"{base}/{one}", os.F_OK, dir_fd=fd)
+
+    for name in _names(base):
+        file, beside = f"{name}/SKILL.md", f"{name}/gstack.yaml"
+        for one in [f"{name}/{marker}" for marker in markers or ()]:
+            (there if exists(one) else absent).append(one)
+        parsed = f"{base}/{file}" in inventory.stamps
+        if not parsed and not exists(file):
+            there.append(name)
+            absent.append(file)
+            continue
+        there.append(file)
+        # of a file that was read it counts what was seen then
+        seen = f"{base}/{beside}" in inventory.stamps if parsed else exists(beside)
+        (there if seen else absent).append(beside)
+        if markers is None:
+            there.append(name)
+    if fd is not None:
+        os.close(fd)
+    return there, absent
 
 
 def _names(folder: str) -> list[str]:

@@ -5,7 +5,7 @@ function that needs it. Facts: measured on Claude Code 2.1.332 with marketplaces
 """
 
 from gstack.api import SkillRoot
-from gstack.lowlevel import is_file, join, sys_os
+from gstack.lowlevel import is_file, join, open_folder, sys_os
 from gstack_hosts.claude_code.paths import config_dir
 from gstack_hosts.claude_code.plugins import Settings, plugin_roots, read_settings
 
@@ -101,19 +101,25 @@ def skills_in(root: "SkillRoot") -> "list[tuple[str, str]]":
             return [(root.prefix + ":" + _as_name(folder), own)]
     found = []
     base = root.path.rstrip("/")
-    for folder in sorted(sys_os.listdir(root.path)):
-        path = f"{base}/{folder}/SKILL.md"
-        if (root.scope != "personal" or folder != _RESERVED) and _is_there(path):
-            found.append((root.prefix + ":" + folder if root.prefix else folder, path))
+    folders = sorted(sys_os.listdir(root.path))
+    fd = open_folder(root.path)
+    for folder in folders:
+        if root.scope == "personal" and folder == _RESERVED:
+            continue
+        name = f"{folder}/SKILL.md"
+        if _is_there(name if fd is not None else f"{base}/{name}", fd):
+            found.append((root.prefix + ":" + folder if root.prefix else folder, f"{base}/{name}"))
+    if fd is not None:
+        sys_os.close(fd)
     return found
 
 
-def _is_there(path: str) -> bool:
+def _is_there(path: str, fd: "int | None") -> bool:
     """Whether there is something that can be read, or that should be reported because it can't."""
-    if sys_os.access(path, 0):
+    if sys_os.access(path, 0, dir_fd=fd):
         return True
     try:
-        sys_os.lstat(path)
+        sys_os.lstat(path, dir_fd=fd)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
     except OSError:
