@@ -1,13 +1,16 @@
-"""Texts that Claude Code writes in a person's place: who is it really that speaks in a user record?
+"""What people and hosts say in a transcript: who is it really that speaks in a user record?
 
-Hot: the transcript reader needs it, so builtins only. Every test is anchored at the start of the text, with the
+Claude Code writes texts of its own in a person's place. Every test is anchored at the start of the text, with the
 separator that the client writes, because people quote these words too (protocol, section 5.4).
+Hot: prompts and the transcript reader need it, so builtins only.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from gstack_hosts.claude_code.events import Decoder, Record
 
 # Where a prompt comes from (``Event.origin``).
 #: A person, or a program in a person's place.
@@ -143,3 +146,101 @@ def notifications(text: str) -> "list[tuple[str, str | None, str]]":
 
 def _tag(text: str, name: str) -> str:
     return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
+
+
+# ------------------------------------------------------------------------------------- from records to events
+
+
+def person(decoder: "Decoder", record: "Record", text: str, *, whole: bool) -> None:
+    """A user record's text; ``whole``: nothing else is in it, so it may be the envelope of a typed command."""
+    if decoder.agent is not None:
+        decoder.event("prompt", text=text, origin=AGENT)
+    elif record.get("isCompactSummary") is True:
+        if decoder.last_type() != "compacted":
+            decoder.event("compacted")
+    elif record.get("isMeta") is True:
+        reasons = feedback(text)
+        if reasons is not None:
+            decoder.event("continuation", text=reasons)
+    elif record.get("isVisibleInTranscriptOnly") is not True:
+        # what a person types has a source; the envelope that the host makes of a typed command has none
+        whole = whole and record.get("promptSource") not in ("typed", "sdk")
+        command = typed_command(text) if whole else None
+        if command is None:
+            _prompt(decoder, text, record)
+        else:
+            _typed(decoder, *command)
+
+
+def _typed(decoder: "Decoder", name: str, args: str) -> None:
+    decoder.texts.clear()
+    decoder.event("prompt", text=f"/{name} {args}".rstrip())
+    load = decoder.event("load", name=name, how="typed")
+    load.uid = load.uid or f"@{decoder.place}"
+
+
+def _prompt(decoder: "Decoder", text: str, record: "Record") -> None:
+    if is_interruption(text):
+        decoder.event("interrupted")
+        return
+    notified = record.get("commandMode") == "task-notification"
+    origin = NOTIFICATION if notified else origin_of(text, record)
+    if origin == NOTIFICATION:
+        _notified(decoder, text)
+    decoder.event("prompt", text=text, origin=origin)
+
+
+def _notified(decoder: "Decoder", text: str) -> None:
+    for ref, tool_use, status in notifications(text):
+        if status in ENDED:
+            decoder.ended(ref, tool_use, status)
+
+
+def attachment(decoder: "Decoder", record: "Record") -> None:
+    """What the host attaches to a turn: a queued prompt, what a stop hook said, the end of an agent."""
+    found = record.get("attachment")
+    if not isinstance(found, dict) or decoder.agent is not None:
+        return
+    kind = found.get("type")
+    if kind == "queued_command":
+        from gstack_hosts.claude_code.tools import content_text  # here, since prompts need none of it
+
+        prompt = found.get("prompt")
+        _prompt(decoder, prompt if isinstance(prompt, str) else content_text(prompt), found)
+    elif kind == "hook_additional_context" and found.get("hookEvent") == "Stop":
+        said = found.get("content")
+        lines = said if isinstance(said, list) else [said]
+        decoder.event("continuation", text="\n".join([line for line in lines if isinstance(line, str)]))
+    elif kind == "task_status":
+        ref, status = found.get("taskId"), found.get("status")
+        if isinstance(ref, str) and isinstance(status, str) and status in ENDED:
+            decoder.ended(ref, None, status)
+
+
+def queue(decoder: "Decoder", record: "Record") -> None:
+    """A prompt that waits is told when it is delivered; the end of an agent counts from here on."""
+    content = record.get("content")
+    if record.get("operation") == "enqueue" and isinstance(content, str) and "<task-notification" in content:
+        _notified(decoder, content)
+
+
+def system(decoder: "Decoder", record: "Record") -> None:
+    """The end of a turn, a compaction."""
+    if decoder.agent is not None:
+        return
+    kind = record.get("subtype")
+    if kind == "compact_boundary":
+        decoder.event("compacted")
+    elif kind in ("turn_duration", "stop_hook_summary") and decoder.last_type() not in ("turn_end", "continuation"):
+        # a hook's feedback goes before the summary of the hooks, and the turn goes on
+        decoder.event("turn_end")
+
+
+def progress(decoder: "Decoder", record: "Record") -> None:
+    """Until 2.1.8x: a subagent's record, wrapped."""
+    data = record.get("data")
+    inner = data.get("message") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or data.get("type") != "agent_progress" or not isinstance(inner, dict):
+        return
+    if inner.get("type") in ("user", "assistant"):
+        decoder.add({**inner, "isSidechain": True, "agentId": data.get("agentId")}, decoder.place)

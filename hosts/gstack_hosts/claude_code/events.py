@@ -8,17 +8,7 @@ load and it, so that a reader that starts at a load gets the same events as one 
 from gstack.transcript import epoch
 from gstack.values.events import Event
 from gstack.values.tools import ToolCall
-from gstack_hosts.claude_code.envelopes import (
-    AGENT,
-    ENDED,
-    INTERRUPTED,
-    NOTIFICATION,
-    feedback,
-    is_interruption,
-    notifications,
-    origin_of,
-    typed_command,
-)
+from gstack_hosts.claude_code.envelopes import INTERRUPTED, attachment, person, progress, queue, system
 from gstack_hosts.claude_code.tools import agents_of, content_text, in_background, load_of, refused, tool_call
 
 TYPE_CHECKING = False
@@ -55,12 +45,12 @@ class Decoder:
         #: The main thread's loads whose call has no result yet, by call id.
         self.loading: dict[str, Event] = {}
         #: The text event of each message of the model, since the last call that may load a skill.
-        self._texts: dict[str, Event] = {}
+        self.texts: dict[str, Event] = {}
         # of the record at hand
         self._uid = ""
-        self._place = 0
+        self.place = 0
         self._ts: float | None = None
-        self._agent: str | None = None
+        self.agent: str | None = None
 
     def add(self, record: "Record", place: int) -> None:
         """Take the whole record that starts at byte ``place``."""
@@ -68,7 +58,7 @@ class Decoder:
         take = _TAKE.get(kind) if isinstance(kind, str) else None
         if take is None or not self._begin(uid if isinstance(uid, str) else "", record.get("timestamp"), place):
             return
-        self._agent = _agent_of(record)
+        self.agent = _agent_of(record)
         before = len(self.events)
         take(self, record)
         self._end(before)
@@ -87,7 +77,7 @@ class Decoder:
                 return
         self.shaped = True
         self._records.add(uid)
-        self._uid, self._place, self._ts, self._agent = uid, place, epoch(stamp), None
+        self._uid, self.place, self._ts, self.agent = uid, place, epoch(stamp), None
         before = len(self.events)
         for block in blocks:
             kind = block.get("type")
@@ -125,7 +115,7 @@ class Decoder:
         ts = epoch(stamp)
         before = len(self.events)
         self.events.append(Event("result", uid=uid, ordinal=place, ts=ts, ref=ref, ok=ok, text=text))
-        self._uid, self._place, self._ts, self._agent = uid, place, ts, None
+        self._uid, self.place, self._ts, self.agent = uid, place, ts, None
         if value is not None or ref in self.loading or (call is not None and call.kind == "agent"):
             self._outcome(call, ref, False, value, content)
         self._end(before)
@@ -144,9 +134,9 @@ class Decoder:
         if uid in self._records:
             return False
         self._uid = uid
-        self._place = place
+        self.place = place
         self._ts = epoch(stamp)
-        self._agent = None
+        self.agent = None
         return True
 
     def _end(self, before: int) -> None:
@@ -172,12 +162,14 @@ class Decoder:
         open_loads = {id(event) for event in self.loading.values()}
         return [event for event in self.events if id(event) not in open_loads]
 
-    def _event(self, type: str, **more: "Any") -> Event:
-        event = Event(type, uid=self._uid, ordinal=self._place, ts=self._ts, agent=self._agent, **more)
+    def event(self, type: str, **more: "Any") -> Event:
+        """An event of the record at hand, which is added."""
+        event = Event(type, uid=self._uid, ordinal=self.place, ts=self._ts, agent=self.agent, **more)
         self.events.append(event)
         return event
 
-    def _last(self) -> str:
+    def last_type(self) -> str:
+        """The type of the last event; ``""`` when there is none."""
         return self.events[-1].type if self.events else ""
 
     # --------------------------------------------------------------------------------- assistant records
@@ -189,7 +181,7 @@ class Decoder:
             return
         if message.get("model") == "<synthetic>" or record.get("isApiErrorMessage") is True:
             return  # written by the client, not by the model
-        ident = str(message.get("id") or self._uid or self._place)
+        ident = str(message.get("id") or self._uid or self.place)
         if isinstance(content, str):
             self._says(ident, content)
         else:
@@ -220,12 +212,12 @@ class Decoder:
     def _says(self, message: str, text: object) -> None:
         if not isinstance(text, str) or not text.strip():
             return
-        known = self._texts.get(message)
-        if known is not None and known.agent == self._agent:
+        known = self.texts.get(message)
+        if known is not None and known.agent == self.agent:
             known.text += "\n" + text
             self._remember()
             return
-        self._texts[message] = self._event("text", text=text)
+        self.texts[message] = self.event("text", text=text)
 
     def _call(self, block: "Record") -> None:
         ident, name, given = block.get("id"), block.get("name"), block.get("input")
@@ -236,20 +228,20 @@ class Decoder:
         call = tool_call(name if isinstance(name, str) else "", given if isinstance(given, dict) else {}, ident)
         if call.kind == "edit":
             call.input = {"file_path": call.paths[0]} if call.paths else {}  # not the texts, which may be long
-        event = Event("call", uid=self._uid, ordinal=self._place, ts=self._ts, agent=self._agent, call=call)
+        event = Event("call", uid=self._uid, ordinal=self.place, ts=self._ts, agent=self.agent, call=call)
         self.events.append(event)
         if ident is None:
             return
         self._calls[ident] = call
-        if self._agent is None and call.kind in ("skill", "read"):
+        if self.agent is None and call.kind in ("skill", "read"):
             self._may_load(call, ident)
 
     def _may_load(self, call: ToolCall, ident: str) -> None:
         name, path = load_of(call)
         if name:
-            self._texts.clear()
+            self.texts.clear()
             how = "tool" if call.kind == "skill" else "read"
-            event = self._event("load", name=name, how=how, path=path)
+            event = self.event("load", name=name, how=how, path=path)
             event.uid = ident
             self.loading[ident] = event
 
@@ -260,7 +252,7 @@ class Decoder:
         if content is None:
             return
         if isinstance(content, str):
-            self._person(record, content, whole=True)
+            person(self, record, content, whole=True)
             return
         results = [block for block in content if block.get("type") == "tool_result"]
         for block in results:
@@ -271,7 +263,7 @@ class Decoder:
         others = len(content) - len(results) - len(texts)
         if texts or (others and not results):
             # a typed command is a record of its own; with a picture its text is a block
-            self._person(record, "\n".join(texts), whole=len(texts) == 1 and others > 0 and not results)
+            person(self, record, "\n".join(texts), whole=len(texts) == 1 and others > 0 and not results)
 
     def _result(self, record: "Record", block: "Record", value: object) -> None:
         ref = block.get("tool_use_id")
@@ -293,19 +285,19 @@ class Decoder:
         event = Event(
             "result",
             uid=self._uid,
-            ordinal=self._place,
+            ordinal=self.place,
             ts=self._ts,
-            agent=self._agent,
+            agent=self.agent,
             ref=ref,
             ok=ok,
             denied=denied,
             text=text if shell else "",
         )
         self.events.append(event)
-        if self._agent is None:
+        if self.agent is None:
             self._outcome(call, ref, failed, value, block.get("content"))
             if failed and (text.startswith(INTERRUPTED) or record.get("toolDenialKind") == "interrupted"):
-                self._event("interrupted")
+                self.event("interrupted")
 
     def _orphan(self, ref: "str | None") -> None:
         self.orphans = True
@@ -322,9 +314,9 @@ class Decoder:
             return
         started, ended = agents_of(call, value, content)
         if started:
-            self._event("agent_started", ref=started, call=call)
+            self.event("agent_started", ref=started, call=call)
         if ended:
-            self._ended(ended[0], call.id if call and started else None, ended[1])
+            self.ended(ended[0], call.id if call and started else None, ended[1])
 
     def _loaded(self, ref: str, failed: bool) -> None:
         event = self.loading.pop(ref)
@@ -334,95 +326,10 @@ class Decoder:
                 place -= 1
             del self.events[place]
 
-    def _ended(self, ref: str, tool_use: "str | None", status: str) -> None:
+    def ended(self, ref: str, tool_use: "str | None", status: str) -> None:
+        """An agent came to its end; ``tool_use`` is the call that launched it, where that is told."""
         call = ToolCall("agent", id=tool_use) if tool_use else None
-        self._event("agent_finished", ref=ref, how=status, ok=status == "completed", call=call)
-
-    # -------------------------------------------------------------------------- what people and hosts say
-
-    def _person(self, record: "Record", text: str, *, whole: bool) -> None:
-        if self._agent is not None:
-            self._event("prompt", text=text, origin=AGENT)
-        elif record.get("isCompactSummary") is True:
-            if self._last() != "compacted":
-                self._event("compacted")
-        elif record.get("isMeta") is True:
-            reasons = feedback(text)
-            if reasons is not None:
-                self._event("continuation", text=reasons)
-        elif record.get("isVisibleInTranscriptOnly") is not True:
-            # what a person types has a source; the envelope that the host makes of a typed command has none
-            whole = whole and record.get("promptSource") not in ("typed", "sdk")
-            command = typed_command(text) if whole else None
-            if command is None:
-                self._prompt(text, record)
-            else:
-                self._typed(*command)
-
-    def _typed(self, name: str, args: str) -> None:
-        self._texts.clear()
-        self._event("prompt", text=f"/{name} {args}".rstrip())
-        load = self._event("load", name=name, how="typed")
-        load.uid = load.uid or f"@{self._place}"
-
-    def _prompt(self, text: str, record: "Record") -> None:
-        if is_interruption(text):
-            self._event("interrupted")
-            return
-        notified = record.get("commandMode") == "task-notification"
-        origin = NOTIFICATION if notified else origin_of(text, record)
-        if origin == NOTIFICATION:
-            self._notified(text)
-        self._event("prompt", text=text, origin=origin)
-
-    def _notified(self, text: str) -> None:
-        for ref, tool_use, status in notifications(text):
-            if status in ENDED:
-                self._ended(ref, tool_use, status)
-
-    # ------------------------------------------------------------------------------------- other records
-
-    def _attachment(self, record: "Record") -> None:
-        found = record.get("attachment")
-        if not isinstance(found, dict) or self._agent is not None:
-            return
-        kind = found.get("type")
-        if kind == "queued_command":
-            prompt = found.get("prompt")
-            self._prompt(prompt if isinstance(prompt, str) else content_text(prompt), found)
-        elif kind == "hook_additional_context" and found.get("hookEvent") == "Stop":
-            said = found.get("content")
-            lines = said if isinstance(said, list) else [said]
-            self._event("continuation", text="\n".join([line for line in lines if isinstance(line, str)]))
-        elif kind == "task_status":
-            ref, status = found.get("taskId"), found.get("status")
-            if isinstance(ref, str) and isinstance(status, str) and status in ENDED:
-                self._ended(ref, None, status)
-
-    def _queue(self, record: "Record") -> None:
-        # a queued prompt is told when it is delivered; the end of an agent counts from here on
-        content = record.get("content")
-        if record.get("operation") == "enqueue" and isinstance(content, str) and "<task-notification" in content:
-            self._notified(content)
-
-    def _system(self, record: "Record") -> None:
-        if self._agent is not None:
-            return
-        kind = record.get("subtype")
-        if kind == "compact_boundary":
-            self._event("compacted")
-        elif kind in ("turn_duration", "stop_hook_summary") and self._last() not in ("turn_end", "continuation"):
-            # a hook's feedback goes before the summary of the hooks, and the turn goes on
-            self._event("turn_end")
-
-    def _progress(self, record: "Record") -> None:
-        """Until 2.1.8x: a subagent's record, wrapped."""
-        data = record.get("data")
-        inner = data.get("message") if isinstance(data, dict) else None
-        if not isinstance(data, dict) or data.get("type") != "agent_progress" or not isinstance(inner, dict):
-            return
-        if inner.get("type") in ("user", "assistant"):
-            self.add({**inner, "isSidechain": True, "agentId": data.get("agentId")}, self._place)
+        self.event("agent_finished", ref=ref, how=status, ok=status == "completed", call=call)
 
 
 #: Stands for a record that has nothing beside its results.
@@ -434,10 +341,10 @@ _ALWAYS = ("assistant", "user", "system")
 _TAKE = {
     "assistant": Decoder._assistant,
     "user": Decoder._user,
-    "attachment": Decoder._attachment,
-    "system": Decoder._system,
-    "queue-operation": Decoder._queue,
-    "progress": Decoder._progress,
+    "attachment": attachment,
+    "system": system,
+    "queue-operation": queue,
+    "progress": progress,
 }
 
 
