@@ -1,5 +1,6 @@
 """A long run is judged by its end as it would be judged whole."""
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -154,12 +155,18 @@ def contracts(rng: random.Random) -> dict[str, Any]:
 def session_of(seed: int, acts: list[str], calm: int) -> tuple[Records, str]:
     rng = random.Random(seed)
     session = Session(rng)
+    final = rng.choice(FINALS)
+    if rng.random() < 0.2:
+        session.records.says(final)
     for name in acts:
         session.act(name)
     for name in rng.choices(["test", "talk", "edit", "agent", "team"], k=calm):
         session.act(name)
-    final = rng.choice(FINALS)
-    session.records.says(final if rng.random() < 0.9 else "something else")
+    way = rng.random()
+    if way < 0.85:
+        session.records.says(final)
+    elif way < 0.95:
+        session.records.call(rng.choice(["Bash", "AskUserQuestion"]), {"command": "pytest"})
     return session.records, final
 
 
@@ -263,31 +270,109 @@ class Raises(Says):
         raise ValueError("odd")
 
 
-class Odd(Says):
+def odd_end(**fields: Any) -> EndVerdict:
+    end = EndVerdict(Verdict(MET))
+    for name, value in fields.items():
+        setattr(end, name, value)
+    return end
+
+
+class Sub(EndVerdict):
+    @property
+    def verdict(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("odd")
+
+    @verdict.setter
+    def verdict(self, value: Any) -> None:
+        pass
+
+
+#: What an outside kind's ``check_end`` may give instead of a sound answer.
+ODD: list[Callable[[], Any]] = [
+    lambda: Verdict(MET),
+    lambda: EndVerdict(Verdict(MET), unless_said=[3]),  # type: ignore[list-item]
+    lambda: EndVerdict(Verdict("odd")),
+    lambda: EndVerdict(Verdict(MET, 3)),  # type: ignore[arg-type]
+    lambda: EndVerdict(Verdict(MET), unless_called=["Edit"]),
+    lambda: EndVerdict(Verdict(MET), unless_said=[str(number) for number in range(1000)]),
+    lambda: odd_end(unless_said=None),
+    lambda: odd_end(unless_called=5),
+    lambda: odd_end(unless_said=itertools.count()),
+    lambda: odd_end(verdict=None),
+    lambda: EndVerdict.__new__(EndVerdict),
+    lambda: EndVerdict(Verdict.__new__(Verdict)),
+    lambda: Sub(Verdict(MET)),
+    lambda: 3,
+    lambda: itertools.repeat(1),
+]
+
+
+class Gives(Says):
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self.asked = 0
+
     def check_end(self, item: Item, run: Run) -> Any:
-        return Verdict(MET)
+        self.asked += 1
+        return self.make()
 
 
-class Odder(Says):
-    def check_end(self, item: Item, run: Run) -> Any:
-        return EndVerdict(Verdict(MET), unless_said=[3])  # type: ignore[list-item]
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_an_odd_answer_takes_the_run(number: int, tmp_path: Path) -> None:
+    kind = Gives(ODD[number])
+    assert judged_magic(tmp_path, kind) is None
+    assert kind.asked == 1  # what failed once isn't asked again in this stop
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"), [(OnlyWhole, None), (End, "met"), (Raises, None), (Odd, None), (Odder, None)]
-)
+@pytest.mark.parametrize(("kind", "expected"), [(OnlyWhole, None), (End, "met"), (Raises, None)])
 def test_kinds_of_others(kind: type[Says], expected: str | None, tmp_path: Path) -> None:
+    assert judged_magic(tmp_path, kind()) == expected
+
+
+def judged_magic(tmp_path: Path, kind: Any) -> str | None:
     records = calm_session()
     records.says("It is magic.")
-    contract = {"version": 1, "items": [{"id": "word", "kind": "test.says", "word": "magic"}]}
-    found = both(
+    items = [{"id": f"word{number}", "kind": "test.says", "word": "magic"} for number in range(3)]
+    return both(
         tmp_path,
         file_of(records.data(), tmp_path),
         "It is magic.",
-        contracts={"investigate": contract},
-        kinds={"test.says": kind()},
+        contracts={"investigate": {"version": 1, "items": items}},
+        kinds={"test.says": kind},
     )
-    assert found == expected
+
+
+def test_a_text_alone_is_one(tmp_path: Path) -> None:
+    end = EndVerdict(Verdict(MET), unless_said="WEB", unless_called="edit")
+    assert (end.unless_said, end.unless_called) == (("WEB",), ("edit",))
+
+
+@pytest.mark.parametrize("last", ["agent", "open call", "question"])
+def test_a_final_text_that_is_not_the_ends_last_takes_the_run(last: str, tmp_path: Path) -> None:
+    """What was said before the run's end, and is the payload's final text, decides what came after it."""
+    records = Records()
+    records.prompt("start")
+    records.skill("investigate")
+    final = "Dispatching 1 specialists: Testing."
+    records.says(final)
+    for number in range(25):
+        records.bash(f"ls {number}", "out " * 100)
+    if last == "agent":
+        records.tool("Agent", {"description": "Testing", "prompt": "x"})
+        records.bash("./select", "Dispatching 1 specialists: Design.")
+    elif last == "open call":
+        records.tool("Edit", {"file_path": "/a"}, "ok", {"filePath": "/a"})
+        records.call("Bash", {"command": "pytest"})
+    else:
+        records.call("AskUserQuestion", {"questions": []})
+    contract = {"version": 1, "items": [ITEMS[4] if last == "agent" else ITEMS[1]]}
+    assert both(tmp_path, file_of(records.data(), tmp_path), final, contracts={"investigate": contract}) is None
+
+
+def test_many_loads_take_the_run(tmp_path: Path) -> None:
+    records = calm_session(*["again"] * 12)
+    records.says(REPORT)
+    assert both(tmp_path, file_of(records.data(), tmp_path), REPORT) is None
 
 
 @pytest.mark.parametrize(

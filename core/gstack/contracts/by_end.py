@@ -4,7 +4,7 @@ Hot: the stop hook decides with it where a transcript is long and the load stand
 is that of :func:`gstack.contracts.decision.decide` on the whole run; a property test compares the two.
 """
 
-from gstack.api import MET, MISSING, EndVerdict, Verdict
+from gstack.api import MET, MISSING, TOOL_KINDS, EndVerdict, Verdict
 from gstack.contracts.check import ItemResult, Judged, Outcome, with_waivers
 from gstack.contracts.decision import Stop
 from gstack.contracts.early import remember_load
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from gstack.api import Answer, Event, Item, Run
     from gstack.hook import HookContext
 
+#: After so many later loads between the first and the run's end, reading is cheaper than searching on.
+_LOADS = 3
+#: How many texts or kinds of tool a verdict may depend on.
+_MOST = 50
 #: What every waiver's command has in it (contracts C6).
 _WAIVE = "waive"
 
@@ -43,7 +47,7 @@ def decide_by_end(ctx: "HookContext", events: "Sequence[Event]") -> "Answer | No
     session = safe_id(ctx.event.session_id) or ""
     stop = Stop(ctx, session)
     what = what_to_read(ctx, stop.index)
-    while True:
+    for _ in range(_LOADS):
         run = stop.run_of(events)
         told = _judge(stop, run) if run is not None and run.load_id == events[0].uid else None
         if run is None or told is None:
@@ -52,18 +56,18 @@ def decide_by_end(ctx: "HookContext", events: "Sequence[Event]") -> "Answer | No
             **what, events=events, said=told.said, called=told.called, anywhere=[f"{BLOCK_WORD} "]
         )
         if found is True:
-            break
+            remember_load(ctx, session, run.skill, stop.memory.loaded)
+            return stop.without_verdict(run) or stop.act(told.judged)
         if not found:
             return None
         events = [found, *events[1:]]
-    remember_load(ctx, session, run.skill, stop.memory.loaded)
-    return stop.without_verdict(run) or stop.act(told.judged)
+    return None
 
 
 def _judge(stop: Stop, run: "Run") -> "_Told | None":
     """The verdict that the run's last part gives; None when it takes the whole."""
-    if not any(event.type in ("text", "call") for event in run.events):
-        return None  # the turn's last act stands before it
+    if not settled(run):
+        return None  # what was said last stands before it, or is still to come
     try:
         contract, kinds = stop.contract_of(run)
     except Exception as error:
@@ -76,20 +80,20 @@ def _judge(stop: Stop, run: "Run") -> "_Told | None":
     if early:
         results = tuple([ItemResult(item.id, item.kind, MET, early) for item in contract.items])
         return _Told(Judged(run, contract, kinds, Outcome(results, early)), [], [])
-    ends = [_end(stop, item, run, kinds[item.kind]) for item in contract.items]
-    told = [end for end in ends if end is not None]
-    if len(told) < len(ends):
-        return None
+    told = []
+    for item in contract.items:
+        end = _end(stop, item, run, kinds[item.kind])
+        if end is None:
+            return None
+        told.append(end)
     outcome = with_waivers(
         [
-            ItemResult(item.id, item.kind, end.verdict.status, " ".join(str(end.verdict.why).split()))
+            ItemResult(item.id, item.kind, end.verdict.status, " ".join(end.verdict.why.split()))
             for item, end in zip(contract.items, told, strict=True)
         ],
         run,
         aliases=stop.names.aliases([run.skill]),
     )
-    if not outcome.met and not settled(run):
-        return None  # the rest may still be to come
     said = [text for end in told for text in end.unless_said]
     called = [kind for end in told for kind in end.unless_called]
     return _Told(Judged(run, contract, kinds, outcome), [*said, _WAIVE] if outcome.missing else said, called)
@@ -101,9 +105,17 @@ def _end(stop: Stop, item: "Item", run: "Run", kind: "Any") -> "EndVerdict | Non
         return None
     try:
         end = stop.ctx.call(kind, kind.check_end, item, run)
-    except plugin_failed():
+        return end if _is_sound(end) else None
+    except (plugin_failed(), AttributeError):
         return None  # what it says of the whole run may be another matter
-    if not isinstance(end, EndVerdict) or not isinstance(end.verdict, Verdict):
-        return None
-    sound = all(isinstance(text, str) for text in (*end.unless_said, *end.unless_called))
-    return end if sound and end.verdict.status in (MET, MISSING) else None
+
+
+def _is_sound(end: object) -> bool:
+    if type(end) is not EndVerdict or type(end.verdict) is not Verdict:
+        return False
+    for texts in (end.unless_said, end.unless_called):
+        if type(texts) is not tuple or len(texts) > _MOST or not all(type(text) is str for text in texts):
+            return False
+    if not set(end.unless_called) <= set(TOOL_KINDS):
+        return False
+    return end.verdict.status in (MET, MISSING) and type(end.verdict.why) is str

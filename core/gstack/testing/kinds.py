@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gstack.api import CANNOT_TELL, MET, MISSING, EndVerdict, Event, Field, Item, Run, ToolCall, Verdict
+from gstack.api import CANNOT_TELL, MET, MISSING, TOOL_KINDS, EndVerdict, Event, Field, Item, Run, ToolCall, Verdict
 from gstack.contracts.schema import parse_contract
 from gstack.errors import NoContract
 from gstack.testing.kit import Conformance, expect, one_line
@@ -99,11 +99,16 @@ class ContractKindConformance(Conformance):
             if not hasattr(kind, "check_end"):
                 continue
             whole = self.ask(kind.check, item, run)
+            kept = copy.deepcopy((item, run))
+            self.ask(kind.check_end, item, run)
+            expect((item, run) == kept, f"{kind.name}: check_end changed its item or run")
             for place in _partings(run.events):
                 end = self.ask(kind.check_end, item, _with_events(run, run.events[place:]))
                 if end is None:
                     continue
                 expect(isinstance(end, EndVerdict), f"check_end gave {type(end).__name__}, not a gstack.api.EndVerdict")
+                odd = sorted(set(end.unless_called) - set(TOOL_KINDS))
+                expect(not odd, f"{kind.name}: unless_called names {odd}; kinds are {', '.join(TOOL_KINDS)}")
                 if not _holds(run.events[:place], end):
                     expect(
                         end.verdict.status == whole.status,

@@ -84,8 +84,9 @@ class EndVerdict(Value):
         self, verdict: Verdict, *, unless_said: "Sequence[str]" = (), unless_called: "Sequence[str]" = ()
     ) -> None:
         self.verdict = verdict
-        self.unless_said = tuple(unless_said)
-        self.unless_called = tuple(unless_called)
+        # a text alone is meant as one, not as its characters
+        self.unless_said = (unless_said,) if isinstance(unless_said, str) else tuple(unless_said)
+        self.unless_called = (unless_called,) if isinstance(unless_called, str) else tuple(unless_called)
 
 
 class Run(Value):

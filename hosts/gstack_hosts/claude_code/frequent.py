@@ -90,7 +90,7 @@ def _writer(data: bytes, style: "Style", body: int, stop: int) -> "list[dict[str
     name = quote + len(style.name)
     after = data.find(b'"', name, stop)
     tool = data[name:after].decode("ascii", "replace")
-    if tool not in _WRITERS or data.find(style.block, after, stop) >= 0:
+    if tool not in _WRITERS or data.find(style.block, after, stop) >= 0 or data.find(RECORD, after, stop) >= 0:
         return None
     path = own(data, style.path, after, stop)
     ident = data[at:quote].decode("ascii")
@@ -251,7 +251,13 @@ def _pair(data: bytes, style: "Style", at: int, end: int) -> "tuple[str, str, in
     after_uuid, to_stamp, to_last = style.of_pair
     last = at + to_last  # as long as a uuid and a time are; anything else is looked for
     both = data[at : last + 1].decode()
-    if both[36:to_stamp] == after_uuid and both[-1:] == '"' and both.count('"') == 5 and "\\" not in both:
+    if (
+        both[36:to_stamp] == after_uuid
+        and both[-1:] == '"'
+        and both.count('"') == 5
+        and "\\" not in both
+        and "{" not in both
+    ):
         return both[:36], both[to_stamp:-1], last
     stop = data.find(b'"', at, end)
     after = stop + len(after_uuid)
@@ -259,7 +265,8 @@ def _pair(data: bytes, style: "Style", at: int, end: int) -> "tuple[str, str, in
         return "", "", at
     last = data.find(b'"', after, end)
     uuid, stamp = data[at:stop].decode(), data[after:last].decode()
-    return ("", "", at) if "\\" in uuid + stamp else (uuid, stamp, last)
+    odd = "\\" in uuid + stamp or "{" in uuid + stamp  # escaped, or broken off before another record
+    return ("", "", at) if odd else (uuid, stamp, last)
 
 
 def goes_on(data: bytes, start: int, end: int) -> bool:

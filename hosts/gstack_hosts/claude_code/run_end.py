@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: How much of a run's end is decoded, in bytes.
 PART = 1 << 20
+#: How many lines that may hold a load are looked at, and for how many calls a result is searched for.
+_LINES = 200
+_OPEN = 3
 
 
 def read_end(
@@ -45,32 +48,30 @@ def rest_lacks(
     block: int = CHUNK,
 ) -> "Event | bool":
     """What :meth:`gstack.protocols.ReadsEnds.rest_lacks` says. Raises ContractState."""
-    texts, marks, tools = _needles(said), _needles(anywhere), _tools(called)
+    load, first = events[0], events[1]
+    texts, marks, tools = _needles(said), _needles([*anywhere, first.uid]), _tools(called)
     if texts is None or marks is None or tools is None:
         return False
-    load, until = events[0], events[1].ordinal
     return reading(
-        path, max_bytes, block, lambda source: _lacks(Search(source, skills), load, until, texts + tools, marks)
+        path, max_bytes, block, lambda source: _lacks(Search(source, skills), load, first.ordinal, texts + tools, marks)
     )
 
 
 def _end(search: Search, tail: int, part: int) -> "list[Event] | None":
     if search.find_back(tail) is not None or search.searched_from == 0:
         return None
-    load = _first_load(search)
+    loads = _Loads(search)
+    load = None
+    for place, line in search.find_on():
+        load = loads.on((place, line, 0, len(line)))
+        if load is not None:
+            break
+        if loads.dear:
+            return None
     if load is None:
         return search.nothing()
     events = _last_part(search.after, part)
     return None if events is None or events[0].ordinal <= load.ordinal else [load, *events]
-
-
-def _first_load(search: Search) -> "Event | None":
-    known: set[str] = set()
-    for place, line in search.find_on():
-        load = _load_on(search, (place, line, 0, len(line)), known)
-        if load is not None:
-            return load
-    return None
 
 
 def _last_part(back: "Sequence[Chunk]", part: int) -> "list[Event] | None":
@@ -83,34 +84,32 @@ def _last_part(back: "Sequence[Chunk]", part: int) -> "list[Event] | None":
         size += chunk[3] - chunk[2]
         if size >= part:
             break
-    before = b""  # the last message of the model
+    before: tuple[object, float] | None = None  # the last message of the model
     answered = False
     for number, (place, data, first, last) in enumerate(chunks):
         for start, end in _lines(data, first, last):
             if data.find(MESSAGE, start, end) < 0:
                 answered = answered or data.find(b'"user"', start, end) >= 0
                 continue
-            line = data[start:end]
-            if answered and _is_next(before, line):
+            message = _message(data[start:end])
+            if message is None:
+                continue
+            if answered and before is not None and message[0] != before[0] and message[1] > before[1]:
                 decoder = decoded([(place, data, start, last), *chunks[number + 1 :]])
                 apart = not (decoder.orphans or decoder.suspects or decoder.unsure)
                 return decoder.finished() or None if apart else None
-            before, answered = line, False
+            before, answered = message, False
     return None
 
 
-def _is_next(before: bytes, line: bytes) -> bool:
-    """Whether a line is one message of the model, of another id and newer than the message ``before``."""
-    one, then = _identity(before)
-    other, now = _identity(line)
-    return bool(one and other) and one != other and then is not None and now is not None and now > then
-
-
-def _identity(line: bytes) -> "tuple[object, float | None]":
-    """The id and time of the message that is alone on a line."""
+def _message(line: bytes) -> "tuple[object, float] | None":
+    """The id and time of the message of the main thread that is alone on a line; None for any other line."""
     records = records_of(line, few=True)
-    message = records[0].get("message") if len(records) == 1 else None
-    return (message.get("id"), epoch(records[0].get("timestamp"))) if isinstance(message, dict) else (None, None)
+    if len(records) != 1 or records[0].get("isSidechain") is True or records[0].get("agentId") is not None:
+        return None
+    message, time = records[0].get("message"), epoch(records[0].get("timestamp"))
+    ident = message.get("id") if isinstance(message, dict) else None
+    return None if ident is None or time is None else (ident, time)
 
 
 def _lines(data: bytes, first: int, last: int) -> "Iterator[tuple[int, int]]":
@@ -123,10 +122,10 @@ def _lines(data: bytes, first: int, last: int) -> "Iterator[tuple[int, int]]":
 def _lacks(
     search: Search, load: "Event", until: int, needles: "Sequence[bytes]", marks: "Sequence[bytes]"
 ) -> "Event | bool":
-    """Whether no message of the model from ``load`` to the byte ``until`` holds one of ``needles`` and no line one of
-    ``marks``; a later load, where one stands there."""
+    """Whether no message of the model from ``load`` to the byte ``until`` holds one of ``needles``, and nothing else
+    than long results one of ``marks``; a later load, where one stands there."""
     read = load.ordinal
-    known = {load.uid}
+    loads = _Loads(search, load.uid)
     for place, data, first, last in search.source.chunks(read, until):
         read = place + last
         lines: set[tuple[int, int]] = set()
@@ -134,35 +133,52 @@ def _lacks(
             for mark in marks:
                 if data.find(mark, start, end) >= 0:
                     return False
+            # what hides one of them
+            if data.find(b"\0", start, end) >= 0 or escape_in(data, start, end):
+                return False
             for line in messages(data, start, end):
                 for needle in needles:
                     if data.find(needle, *line) >= 0:
                         return False
                 if names_load(data, *line):
                     lines.add(line)
-                elif escape_in(data, *line):
-                    if needles:
-                        return False  # one may hide in it
-                    lines.add(line)
             lines.update(envelopes(data, start, end))
         for start, end in sorted(lines):
-            later = _load_on(search, (place, data, start, end), known)
+            later = loads.on((place, data, start, end))
             if later is not None:
                 # one that is no newer may be the copy of one that stands before this
                 return later if later.ts is not None and load.ts is not None and later.ts > load.ts else False
+            if loads.dear:
+                return False
     return read == until  # else the file has shrunk
 
 
-def _load_on(search: Search, line: "Chunk", known: "set[str]") -> "Event | None":
-    """The load on a line, if its call doesn't fail; what is ``known`` is a copy, and what is found is known then."""
-    events = decoded([line], few=True).events
-    uids = {event.uid for event in events if event.type == "load"}
-    copied = uids & known
-    known |= uids
-    if copied == uids or not any(is_load_of(event, search.skills) for event in events):
-        return None
-    place, _, _, end = line
-    return search.confirmed(line, search.source.chunks(place + end, search.source.size), copied)
+class _Loads:
+    """Finds loads among the lines that may hold one; ``dear`` once reading the run would be cheaper."""
+
+    def __init__(self, search: Search, *known: str) -> None:
+        self.search = search
+        self.known = set(known)
+        self.lines = self.open = 0
+
+    def on(self, line: "Chunk") -> "Event | None":
+        """The load on a line, unless it is a copy of one that was looked at before, or its call has no result that is
+        fine."""
+        self.lines += 1
+        events = decoded([line], few=True).events
+        uids = {event.uid for event in events if event.type == "load"}
+        copied = uids & self.known
+        self.known |= uids
+        if copied == uids or not any(is_load_of(event, self.search.skills) for event in events):
+            return None
+        self.open += 1
+        source, (place, _, _, end) = self.search.source, line
+        return self.search.confirmed(line, source.chunks(place + end, source.size), copied)
+
+    @property
+    def dear(self) -> bool:
+        """Whether too many lines were looked at, or too many calls whose result may have been searched for in vain."""
+        return self.lines > _LINES or self.open > _OPEN
 
 
 def _needles(texts: "Sequence[str]") -> "list[bytes] | None":
@@ -172,7 +188,7 @@ def _needles(texts: "Sequence[str]") -> "list[bytes] | None":
 
 
 def _tools(kinds: "Sequence[str]") -> "list[bytes] | None":
-    """How the names of the tools of these kinds stand in JSON; None for a kind whose tools have any name."""
-    if "mcp" in kinds or "other" in kinds:
+    """How the names of the tools of these kinds stand in JSON; None for a kind whose tools may have any name."""
+    if not set(kinds) <= set(KINDS.values()):
         return None
     return [b'"' + name.encode() + b'"' for name, kind in KINDS.items() if kind in kinds]

@@ -191,6 +191,7 @@ def test_what_stands_between(between: str, asked: dict[str, list[str]], expected
         {"anywhere": ["\u00e9"]},
         {"called": ["mcp"]},
         {"called": ["other"]},
+        {"called": ["Edit"]},
     ],
 )
 def test_what_may_be_written_in_several_ways_cannot_be_told(asked: dict[str, list[str]], tmp_path: Path) -> None:
@@ -206,7 +207,62 @@ def test_what_an_escape_hides_is_not_passed_over(tmp_path: Path) -> None:
     end = read_end(path, skills=SKILLS, max_bytes=LIMIT, **SMALL)
     assert end is not None
     assert lacks(path, end, said=["DEBUG_REPORT"]) is False
-    assert lacks(path, end) is True
+
+
+@pytest.mark.parametrize("hidden", [b"SKILL_CONTRACT\\u005fUNMET", b"SKILL_CONTRACT\0_UNMET"])
+def test_our_feedback_is_hidden_by_nothing(hidden: bytes, tmp_path: Path) -> None:
+    data = long_run("prompt SKILL_CONTRACT_UNMET").data().replace(b"SKILL_CONTRACT_UNMET", hidden)
+    path = file_of(data, tmp_path)
+    end = read_end(path, skills=SKILLS, max_bytes=LIMIT, **SMALL)
+    assert end is not None
+    assert lacks(path, end, anywhere=["SKILL_CONTRACT_UNMET"]) is False
+
+
+def test_history_that_was_copied_is_not_new(tmp_path: Path) -> None:
+    """A resumed session may write all that was there once more: the part begins among the copies."""
+    for skipped in (0, 3):
+        session = long_run()
+        history = session.all[skipped:]
+        session.says("new")
+        session.all += history
+        session.says("newer")
+        path, end = end_of(session, tmp_path)
+        assert end is None or lacks(path, end) is False
+
+
+def test_a_message_is_not_parted_by_a_subagents(tmp_path: Path) -> None:
+    session = long_run(after=16)
+    session.assistant({"type": "text", "text": "one"}, ident="m1")
+    for _ in range(8):
+        session.user("look", side=True, agentId="a1")
+        session.says("yes " * 90, side=True, agentId="a1")
+    session.assistant({"type": "text", "text": "two"}, ident="m1")
+    session.says("the end")
+    end = end_of(session, tmp_path)[1]
+    assert end is None or "one\ntwo" in [event.text for event in end] or "two" not in [event.text for event in end]
+
+
+def test_many_lines_that_may_hold_a_load_are_read_instead(tmp_path: Path) -> None:
+    session = Records()
+    session.prompt("start")
+    for _ in range(6):
+        session.call("Read", {"file_path": "/h/skills/investigate/SKILL.md"})
+    session.skill("investigate")
+    for number in range(20):
+        session.bash(f"ls {number}", "out " * 60)
+    assert end_of(session, tmp_path)[1] is None
+    for name in ("call", "tool"):
+        session = long_run()
+        middle = len(session.all) // 2
+        later = Records()
+        later.count = 1000
+        for _ in range(6):
+            getattr(later, name)("Read", {"file_path": "/h/skills/investigate/SKILL.md"}, *["no"] * (name == "tool"),
+                                 **{"error": True} if name == "tool" else {})  # fmt: skip
+        session.all[middle:middle] = later.all
+        path, end = end_of(session, tmp_path)
+        assert end is not None
+        assert lacks(path, end) is False
 
 
 def test_what_a_lost_newline_hides_behind_a_long_result_is_found(tmp_path: Path) -> None:

@@ -411,6 +411,28 @@ def test_a_result_that_broke_off_and_was_written_again_is_one(name: str, tmp_pat
                 assert (one.type, one.uid, one.ref, one.text) == (other.type, other.uid, other.ref, other.text), cut
 
 
+def test_what_broke_off_before_another_record_does_not_swallow_it(tmp_path: Path) -> None:
+    """Wherever it broke off, the next record on the line is found, and is all that the line tells."""
+    for long in ("result", "edit"):
+        session = Records()
+        session.prompt("one")
+        for _ in range(3):
+            if long == "result":
+                session.bash("x")
+            else:
+                given = {"file_path": "/a", "old_string": "x" * 900, "new_string": "y"}
+                session.tool("Edit", given, "ok", {"filePath": "/a"})
+        session.says("two")
+        lines = session.data().splitlines(keepends=True)
+        broken = lines[-2] if long == "result" else lines[-3]
+        kept = lines[: lines.index(broken)]
+        expected = [*told(events_of(b"".join(kept), tmp_path)), "text 'two'"]
+        for cut in range(20, len(broken) - 2):
+            if broken[cut - 1] not in b":,[":
+                found = told(events_of(b"".join([*kept, broken[:cut], lines[-1]]), tmp_path))
+                assert found == expected, broken[:cut][-40:]
+
+
 def test_odd_characters(tmp_path: Path) -> None:
     session = Records()
     session.prompt("half a pair \ud83d and \U0001f4a5")
