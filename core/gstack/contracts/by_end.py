@@ -111,6 +111,7 @@ def _end(stop: Stop, item: "Item", run: "Run", kind: "Any") -> "EndVerdict | Non
 
 
 def _is_sound(end: object) -> bool:
+    """Whether it holds nothing but what it should, so that no code of the kind's runs when it is looked at."""
     if type(end) is not EndVerdict or type(end.verdict) is not Verdict:
         return False
     for texts in (end.unless_said, end.unless_called):
@@ -118,4 +119,5 @@ def _is_sound(end: object) -> bool:
             return False
     if not set(end.unless_called) <= set(TOOL_KINDS):
         return False
-    return end.verdict.status in (MET, MISSING) and type(end.verdict.why) is str
+    status, why = end.verdict.status, end.verdict.why
+    return type(status) is str and status in (MET, MISSING) and type(why) is str
