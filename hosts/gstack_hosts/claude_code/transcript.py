@@ -9,7 +9,7 @@ import gc
 from gstack.lowlevel import CHUNK, join
 from gstack.transcript import TAIL, Source, epoch, is_load_of, lines_of, since_load
 from gstack_hosts.claude_code.events import Decoder
-from gstack_hosts.claude_code.loads import MESSAGE, candidates, is_plain, mentions
+from gstack_hosts.claude_code.loads import MESSAGE, between_results, candidates, is_plain, mentions
 from gstack_hosts.claude_code.records import feed
 
 TYPE_CHECKING = False
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: How many lines before a load are decoded as well when results of calls that stand there follow it.
 _CONTEXT = 60
+#: The key of a record's time.
+_STAMP = b'"timestamp"'
 #: How many bytes that weren't decoded are searched for ids at most; with more, they are decoded.
 _SEARCH = 64 << 20
 
@@ -206,9 +208,19 @@ class Search:
 
     def is_original(self, load: "Event") -> bool:
         """Whether the load that was found from the end is no copy of one that stands before it."""
-        looked: list[Line] = []
-        newest = self.newest(looked, self.lines_before())
-        if newest is None and (looked[-1][0] if looked else load.ordinal) == 0:
+        newest = None
+        chunk: Chunk | None = self.before
+        start = load.ordinal
+        while chunk is not None and newest is None:
+            place, data, first, last = chunk
+            start = place + first
+            # a result is no newer than what follows it, so long ones needn't be looked at
+            for stretch in between_results(data, first, last):
+                for stamp in _times_in(data, *stretch):
+                    if newest is None or stamp > newest:
+                        newest = stamp
+            chunk = next(self.back, None) if newest is None else None
+        if newest is None and start == 0:
             return True
         if newest is not None and load.ts is not None and newest < load.ts:
             return True
@@ -328,10 +340,22 @@ class Search:
         return False
 
 
+def _times_in(data: bytes, start: int, end: int) -> "Iterator[float]":
+    """The times that are written between ``start`` and ``end``."""
+    at = data.find(_STAMP, start, end)
+    while at >= 0:
+        first = data.find(b'"', at + len(_STAMP), end) + 1
+        last = data.find(b'"', first, end)
+        stamp = epoch(data[first:last].decode("latin-1")) if 0 < first < last else None
+        if stamp is not None:
+            yield stamp
+        at = data.find(_STAMP, max(at + len(_STAMP), last), end)
+
+
 def _time_of(line: bytes) -> "float | None":
     """When a message was written, as far as a look tells: the first time stamp on its line. None for any other line."""
-    at = line.find(b'"timestamp"')
+    at = line.find(_STAMP)
     if at < 0 or (b'"user"' not in line and MESSAGE not in line):
         return None
-    start = line.find(b'"', at + 11) + 1
+    start = line.find(b'"', at + len(_STAMP)) + 1
     return epoch(line[start : line.find(b'"', start)].decode("latin-1"))
