@@ -141,7 +141,7 @@ def take_result(decoder: "Decoder", data: bytes, style: "Style", start: int, ref
         after += to_value
         if not data.startswith(style.dull, after):
             value, after = _scan(data, after, end, decoder.few)
-        foot = _foot(data, style, start, after, end)
+        foot = foot_of(data, style, start, after, end)
         alone = alone or foot > 0
         after = foot or after
     elif find(style.any_value, after, end) >= 0:
@@ -152,13 +152,16 @@ def take_result(decoder: "Decoder", data: bytes, style: "Style", start: int, ref
     return True
 
 
-def _foot(data: bytes, style: "Style", start: int, after: int, end: int) -> int:
+def foot_of(data: bytes, style: "Style", start: int, after: int, end: int) -> int:
     """Where a record, whose value begins at ``after``, names the record of its call; 0 where it doesn't.
 
     That is its parent, so no other record stands before that place: of a record that broke off and the next, or of
     two, the parents differ. And it is one result, since it has a value (facts: 2.0 to 2.1.332).
     """
-    at = data.rfind(style.source, after, end) + len(style.source)
+    at = data.rfind(style.source, after, end)
+    if at < 0:
+        return 0
+    at += len(style.source)
     parent = start + len(style.parent)
     return at if data[at : at + 37] == data[parent : parent + 37] else 0
 

@@ -3,7 +3,7 @@
 Hot: the stop hook searches with it, so builtins only.
 """
 
-from gstack_hosts.claude_code.frequent import goes_on
+from gstack_hosts.claude_code.frequent import foot_of, goes_on
 from gstack_hosts.claude_code.needles import style_of
 
 TYPE_CHECKING = False
@@ -86,8 +86,8 @@ def _is_result(data: bytes, start: int, end: int) -> bool:
     parent = start + len(style.parent)
     if not data.startswith(style.parent, start) or data.find(b'"tool_result"', parent, parent + _HEAD) < 0:
         return False
-    source = data.rfind(style.source, end - _FOOT, end) + len(style.source)
-    return data[source : source + 37] == data[parent : parent + 37] and not goes_on(data, source, end)
+    foot = foot_of(data, style, start, end - _FOOT, end)
+    return foot > 0 and not goes_on(data, foot, end)
 
 
 def line_at(data: bytes, at: int, first: int, last: int) -> "tuple[int, int]":

@@ -5,7 +5,7 @@ records: where the run begins, and whether what is left out holds another load o
 """
 
 from gstack.lowlevel import CHUNK
-from gstack.transcript import TAIL, epoch, is_load_of
+from gstack.transcript import TAIL, epoch
 from gstack_hosts.claude_code.loads import MESSAGE, between_results, envelopes, escape_in, messages, names_load
 from gstack_hosts.claude_code.records import records_of
 from gstack_hosts.claude_code.tools import KINDS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: How much of a run's end is decoded, in bytes.
 PART = 1 << 20
-#: How many lines that may hold a load are looked at, and for how many calls a result is searched for.
+#: With more lines that may hold a load, or so many calls whose result was searched for in vain, reading is cheaper.
 _LINES = 200
 _OPEN = 3
 
@@ -60,14 +60,13 @@ def rest_lacks(
 def _end(search: Search, tail: int, part: int) -> "list[Event] | None":
     if search.find_back(tail) is not None or search.searched_from == 0:
         return None
-    loads = _Loads(search)
     load = None
-    for place, line in search.find_on():
-        load = loads.on((place, line, 0, len(line)))
+    for number, (place, line, copied) in enumerate(search.find_on()):
+        if number == _OPEN:
+            return None
+        load = search.confirmed_from_there((place, line, 0, len(line)), copied)
         if load is not None:
             break
-        if loads.dear:
-            return None
     if load is None:
         return search.nothing()
     events = _last_part(search.after, part)
@@ -125,60 +124,45 @@ def _lacks(
     """Whether no message of the model from ``load`` to the byte ``until`` holds one of ``needles``, and nothing else
     than long results one of ``marks``; a later load, where one stands there."""
     read = load.ordinal
-    loads = _Loads(search, load.uid)
+    search.known.add(load.uid)
+    looked = unanswered = 0
     for place, data, first, last in search.source.chunks(read, until):
         read = place + last
-        lines: set[tuple[int, int]] = set()
-        for start, end in between_results(data, first, last):
-            for mark in marks:
-                if data.find(mark, start, end) >= 0:
-                    return False
-            # what hides one of them
-            if data.find(b"\0", start, end) >= 0 or escape_in(data, start, end):
-                return False
-            for line in messages(data, start, end):
-                for needle in needles:
-                    if data.find(needle, *line) >= 0:
-                        return False
-                if names_load(data, *line):
-                    lines.add(line)
-            lines.update(envelopes(data, start, end))
-        for start, end in sorted(lines):
-            later = loads.on((place, data, start, end))
+        lines = _without(data, first, last, needles, marks)
+        if lines is None or looked + len(lines) > _LINES:
+            return False
+        looked += len(lines)
+        for start, end in lines:
+            copied = search.copied_on((place, data, start, end))
+            if copied is None:
+                continue
+            later = search.confirmed_from_there((place, data, start, end), copied)
             if later is not None:
                 # one that is no newer may be the copy of one that stands before this
                 return later if later.ts is not None and load.ts is not None and later.ts > load.ts else False
-            if loads.dear:
+            unanswered += 1
+            if unanswered == _OPEN:
                 return False
     return read == until  # else the file has shrunk
 
 
-class _Loads:
-    """Finds loads among the lines that may hold one; ``dear`` once reading the run would be cheaper."""
-
-    def __init__(self, search: Search, *known: str) -> None:
-        self.search = search
-        self.known = set(known)
-        self.lines = self.open = 0
-
-    def on(self, line: "Chunk") -> "Event | None":
-        """The load on a line, unless it is a copy of one that was looked at before, or its call has no result that is
-        fine."""
-        self.lines += 1
-        events = decoded([line], few=True).events
-        uids = {event.uid for event in events if event.type == "load"}
-        copied = uids & self.known
-        self.known |= uids
-        if copied == uids or not any(is_load_of(event, self.search.skills) for event in events):
+def _without(
+    data: bytes, first: int, last: int, needles: "Sequence[bytes]", marks: "Sequence[bytes]"
+) -> "list[tuple[int, int]] | None":
+    """The lines of ``data[first:last]`` that may hold a load, in order; None where one of the needles or marks stands,
+    or something that may hide one."""
+    lines: set[tuple[int, int]] = set()
+    for start, end in between_results(data, first, last):
+        if any(data.find(mark, start, end) >= 0 for mark in (*marks, b"\0")) or escape_in(data, start, end):
             return None
-        self.open += 1
-        source, (place, _, _, end) = self.search.source, line
-        return self.search.confirmed(line, source.chunks(place + end, source.size), copied)
-
-    @property
-    def dear(self) -> bool:
-        """Whether too many lines were looked at, or too many calls whose result may have been searched for in vain."""
-        return self.lines > _LINES or self.open > _OPEN
+        for line in messages(data, start, end):
+            for needle in needles:
+                if data.find(needle, *line) >= 0:
+                    return None
+            if names_load(data, *line):
+                lines.add(line)
+        lines.update(envelopes(data, start, end))
+    return sorted(lines)
 
 
 def _needles(texts: "Sequence[str]") -> "list[bytes] | None":

@@ -143,6 +143,8 @@ class Search:
     def __init__(self, source: Source, skills: "Collection[str]") -> None:
         self.source = source
         self.skills = skills
+        #: The ids of the loads that were looked at from the start on.
+        self.known: set[str] = set()
         #: No line from here on loads one of the skills.
         self.searched_from = source.size
         #: What was read after the load's line began, last chunk first; the chunk that stands before the load.
@@ -214,7 +216,7 @@ class Search:
         while chunk is not None and newest is None:
             place, data, first, last = chunk
             start = place + first
-            # a result is no newer than what follows it, so long ones needn't be looked at
+            # without long results: of what stands between a load and its copy, their calls tell as much
             for stretch in between_results(data, first, last):
                 for stamp in _times_in(data, *stretch):
                     if newest is None or stamp > newest:
@@ -264,35 +266,41 @@ class Search:
 
     def run_from_start(self) -> "list[Event] | None":
         """The run from the first line on that may hold a load, up to where the search from the end stopped."""
-        for place, _ in self.find_on():
+        for place, _, _ in self.find_on():
             decoder = decoded(self.source.chunks(place, self.source.size))
             return self.run_of(decoder, place)
         return []
 
     def load_from_start(self) -> "Event | None":
         """The last load before ``searched_from`` whose call succeeded."""
-        found: list[tuple[int, bytes, set[str]]] = []
-        known: set[str] = set()
-        for place, line in self.find_on():
-            events = decoded([(place, line, 0, len(line))], few=True).events
-            uids = {event.uid for event in events if event.type == "load"}
-            if uids - known:  # else it is a copy
-                found.append((place, line, uids & known))
-            known |= uids
-        for place, line, copied in reversed(found):
-            later = self.source.chunks(place + len(line), self.source.size)
-            load = self.confirmed((place, line, 0, len(line)), later, copied)
+        for place, line, copied in reversed(list(self.find_on())):
+            load = self.confirmed_from_there((place, line, 0, len(line)), copied)
             if load is not None:
                 return load
         return None
 
-    def find_on(self) -> "Iterator[Line]":
-        """The lines before ``searched_from`` that hold a load, if the call in it succeeds."""
+    def find_on(self) -> "Iterator[tuple[int, bytes, set[str]]]":
+        """The lines before ``searched_from`` that hold a load, if the call in it succeeds; with the ids of those on it
+        that are copies."""
         for place, data, first, last in self.source.chunks(0, self.searched_from):
             for start, end in candidates(data, first, last):
-                events = decoded([(place, data, start, end)], few=True).events
-                if any(is_load_of(event, self.skills) for event in events):
-                    yield place + start, data[start:end]
+                copied = self.copied_on((place, data, start, end))
+                if copied is not None:
+                    yield place + start, data[start:end], copied
+
+    def copied_on(self, line: "Chunk") -> "set[str] | None":
+        """The ids of the loads on a line that are ``known``; None when it holds no load of the skills that isn't. All
+        of them are known then."""
+        events = decoded([line], few=True).events
+        ids = {event.uid for event in events if event.type == "load"}
+        copied = ids & self.known
+        self.known |= ids
+        return None if copied == ids or not any(is_load_of(event, self.skills) for event in events) else copied
+
+    def confirmed_from_there(self, line: "Chunk", copied: "Collection[str]") -> "Event | None":
+        """As :meth:`confirmed`, searching all that follows the line."""
+        place, _, _, end = line
+        return self.confirmed(line, self.source.chunks(place + end, self.source.size), copied)
 
     # --------------------------------------------------------------------------------------------- both
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gstack.api import Event
 from gstack.errors import ContractState, UnknownShape
 from gstack.transcript import LIMIT
+from gstack_hosts.claude_code.loads import between_results
 from gstack_hosts.claude_code.run_end import read_end, rest_lacks
 from gstack_hosts.claude_code.transcript import read_run
 
@@ -281,6 +282,23 @@ def test_what_a_lost_newline_hides_behind_a_long_result_is_found(tmp_path: Path)
     end = read_end(path, skills=SKILLS, max_bytes=LIMIT, **SMALL)
     assert end is not None
     assert lacks(path, end, said=["DEBUG_REPORT"]) is False
+
+
+def test_a_record_without_the_foot_of_a_result_is_none_wherever_it_starts() -> None:
+    """Neither is a place found by chance: no needle at all, and the chunk begins some bytes before the line."""
+    session = Records()
+    session.prompt("start")
+    session.bash("long", "word " * 900)
+    with_foot = session.data().splitlines(keepends=True)[-1]
+    record = session.all[-1]
+    del record["sourceToolAssistantUUID"]
+    for spaced in (False, True):
+        without = session.data(spaced=spaced).splitlines(keepends=True)[-1]
+        for before in range(80):
+            data = b"x" * before + without
+            assert between_results(data, before, len(data)) == [(before, len(data))]
+    data = b"x" * 11 + with_foot
+    assert between_results(data, 11, len(data)) == []
 
 
 def test_a_copy_of_an_earlier_record_takes_the_run(tmp_path: Path) -> None:
