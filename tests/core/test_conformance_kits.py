@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gstack.api import MET, Candidate, Decision, Event, Field, HookEvent, Verdict, hookimpl
+from gstack.api import MET, Candidate, Decision, EndVerdict, Event, Field, HookEvent, Verdict, hookimpl
 from gstack.testing import (
     Case,
     ContractKindConformance,
@@ -72,8 +72,25 @@ def flip(item: Any, run: Any, calls: list[int] = []) -> Verdict:  # noqa: B006 -
     return Verdict(MET if len(calls) % 2 else "missing", "odd")
 
 
+def edited(item: Any, run: Any) -> Verdict:
+    return Verdict(MET if run.calls("edit") else "missing", "nothing was edited")
+
+
+#: The check of ``check_end``.
+END = "the end of a run tells what the whole would"
+
+
 def test_a_sound_kind_passes() -> None:
     assert kind_problems(kind()) == {}
+
+
+def test_a_kind_that_judges_by_the_end_and_says_what_may_be_otherwise_passes() -> None:
+    def check_end(item: Any, run: Any) -> EndVerdict | None:
+        verdict = edited(item, run)
+        return EndVerdict(verdict, unless_called=() if verdict.status == MET else ("edit",))
+
+    assert kind_problems(kind(check=edited, check_end=check_end)) == {}
+    assert kind_problems(kind(check_end=lambda item, run: None)) == {}
 
 
 @pytest.mark.parametrize(
@@ -97,6 +114,12 @@ def test_a_sound_kind_passes() -> None:
         ({"fix": lambda item: "Write it."}, "fix and summary fit their sentences", "full stop"),
         ({"summary": lambda item: "a\nb"}, "fix and summary fit their sentences", "line break"),
         ({"summary": lambda item: None}, "fix and summary fit their sentences", "NoneType"),
+        ({"check_end": lambda item, run: EndVerdict(Verdict("missing"))}, END, "on the whole run met"),
+        ({"check_end": lambda item, run: Verdict(MET)}, END, "not a gstack.api.EndVerdict"),
+        ({"check_end": lambda item, run: EndVerdict(Verdict(MET), unless_called=["Edit"])}, END, "['Edit']"),
+        ({"check_end": lambda item, run: EndVerdict(spoil(item, run))}, END, "check_end changed its item"),
+        ({"check_end": lambda item, run: run.events[0]}, END, "IndexError"),
+        ({"check": edited, "check_end": lambda item, run: EndVerdict(edited(item, run))}, END, "on the whole run met"),
     ],
 )
 def test_a_broken_kind_fails(changes: dict[str, Any], check: str, says: str) -> None:
@@ -329,3 +352,31 @@ def test_a_host_that_finds_another_load_than_its_run_begins_with_fails(tmp_path:
     made.last_load = lambda path, skills, max_bytes: Path(path).read_text()  # type: ignore[attr-defined]
     with pytest.raises(AssertionError, match="FileNotFoundError"):
         kit.test_unreadable_and_huge_transcripts_are_reported()
+
+
+def test_a_host_that_finds_another_end_than_its_runs_fails(tmp_path: Any) -> None:
+    from gstack.testing import Sample
+
+    made: Any = Host()
+    kit = HostAdapterConformance()
+    kit.subjects = lambda: [made]  # type: ignore[method-assign]
+    path = Transcript(tmp_path / "t.jsonl").load("x").edit().load("x").shell("ls").say("hello").write()
+    kit.samples = lambda: [Sample(path, [])]  # type: ignore[method-assign]
+    kit.test_an_end_is_the_end_of_its_run()  # it is too short for one
+    events = made.read_transcript(path, max_bytes=1 << 20)
+    first, last = [event for event in events if event.type == "load"]
+
+    def says(end: Any, lacks: Any) -> None:
+        made.read_end = lambda path, skills, max_bytes: end if "x" in skills else []
+        made.rest_lacks = lambda path, **asked: lacks
+        kit.test_an_end_is_the_end_of_its_run()
+
+    says([first, *events[-2:]], last)
+    says([last, *events[-2:]], True)
+    says([first, *events[-2:]], False)
+    with pytest.raises(AssertionError, match="begins no run of x"):
+        says([first, *events[-2:]], True)
+    with pytest.raises(AssertionError, match="another end of the run of x"):
+        says([last, *events[-3:-1]], True)
+    with pytest.raises(AssertionError, match="misses the run of x"):
+        says([], True)
